@@ -1,0 +1,73 @@
+# One command works in a fresh clone: every target that needs the environment makes it first.
+
+PYTHON ?= python3
+# Test workers. Two is what a small machine has; `make test JOBS=8` on a large one.
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Two stamps: a changed lock rebuilds the environment, a changed pyproject.toml only reinstalls the project.
+LOCKED := $(VENV)/.stamp-locked
+INSTALLED := $(VENV)/.stamp-installed
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: setup sandbox test e2e bench soak lint format lock clean help
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+setup: $(INSTALLED) ## Make .venv with the locked tools and this project in it
+
+$(LOCKED): requirements/dev.txt
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "Tangram needs Python 3.11 or newer and found no '$(PYTHON)': on Debian, apt-get install python3 python3-venv." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Tangram needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): name a newer one with 'make PYTHON=python3.11 setup'." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments: on Debian, apt-get install python3-venv." >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(INSTALLED): $(LOCKED) pyproject.toml
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test: setup ## Run the tests
+	$(BIN)/pytest -q -n $(JOBS)
+
+soak: setup ## Run the tests with the full number of random examples (long)
+	TANGRAM_SOAK=1 $(BIN)/pytest -q -n $(JOBS)
+
+lint: setup ## Check style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-logo
+
+format: setup ## Rewrite the code in the house format
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+bench: setup ## Run every benchmark in benchmarks/
+	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+sandbox: ## The whole system with no cluster and no GPU (not there yet)
+	@echo "The sandbox is not built yet: to see where a pod would go and why, use '$(BIN)/tangram explain' (after 'make setup')." >&2; exit 1
+
+e2e: ## End-to-end tests on a real Kubernetes (not there yet)
+	@echo "The end-to-end tests are not built yet: 'make test' runs every test there is." >&2; exit 1
+
+# No index address, no file path and no date goes into the locks: they name versions and hashes, the reader picks the source.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-emit-find-links --no-emit-build-options --upgrade
+
+lock: setup ## Choose the newest allowed versions and write requirements/*.txt
+	$(COMPILE) pyproject.toml --output-file requirements/run.txt
+	$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
+
+clean: ## Remove everything the other targets made
+	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

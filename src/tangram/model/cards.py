@@ -1,0 +1,83 @@
+"""What a node has: cards, how each is offered, and what keeps it from being used."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from tangram.units.ids import CardUuid
+from tangram.units.memory import Bytes
+
+
+class Vendor(StrEnum):
+    """Who made the card. `GENERIC` stands for the cards of replayed public traces."""
+
+    METAX = "metax"
+    MTHREADS = "mthreads"
+    GENERIC = "generic"
+
+
+class CardMode(StrEnum):
+    """How a card is offered. A card is offered in exactly one way at a time."""
+
+    WHOLE = "native"
+    SLICED = "sgpu"
+    VIRTUAL = "vgpu"
+    """Split into virtual functions; `slots` says how many."""
+    SHARED = "shared"
+    """Handed out `slots` times without isolation."""
+    UNDECIDED = "undecided"
+    """Announced both whole and sliced by a writer that does not say which: the first tenant decides.
+    One ledger entry makes selling it twice impossible."""
+
+
+class QosPolicy(StrEnum):
+    """How MetaX slices of one card share its compute. A card runs one policy at a time."""
+
+    BEST_EFFORT = "best-effort"
+    FIXED_SHARE = "fixed-share"
+    BURST_SHARE = "burst-share"
+
+
+class AppClass(StrEnum):
+    """Online slices suspend the offline slices of their card; the two never mix with unclassed ones."""
+
+    ONLINE = "online"
+    OFFLINE = "offline"
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One physical card: the unit of the ledger, whatever it is sold as."""
+
+    uuid: CardUuid
+    index: int
+    """Position on the node, the number people see in the vendor's tool."""
+    vendor: Vendor
+    memory: Bytes
+    product: str = ""
+    """Model name as the vendor's library spells it; empty when nobody said."""
+    cores: int = 100
+    """Compute units: percent for MetaX, sixteenths for Moore Threads."""
+    slots: int = 16
+    """Tenants that may hold a part at once."""
+    mode: CardMode = CardMode.SLICED
+    numa: int = -1
+    """-1 when unknown."""
+    healthy: bool = True
+    health_reason: str = ""
+    cordoned: bool = False
+    """An operator asked for no new tenants; the present ones stay."""
+    announced_qos: QosPolicy | None = None
+    """What the node says the card runs now. Only a hint: the tenants in the ledger are the truth."""
+    memory_tiers: tuple[Bytes, ...] = ()
+    """The only slice sizes the kernel can make without rounding up; empty means any size."""
+    bdf: str = ""
+
+    @property
+    def offered_whole(self) -> bool:
+        return self.mode is not CardMode.SLICED
+
+    @property
+    def offered_sliced(self) -> bool:
+        return self.mode in (CardMode.SLICED, CardMode.UNDECIDED)

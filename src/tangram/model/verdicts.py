@@ -1,0 +1,97 @@
+"""What was decided and why, precise enough to show and to act on."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import msgspec
+
+from tangram.model.allocations import Allocation
+from tangram.units.ids import CardUuid, NodeName
+
+
+class CardRule(IntEnum):
+    """Why a card cannot serve an ask: the first rule of this list that fails. `FITS` is none."""
+
+    FITS = 0
+    ABSENT = 1
+    """Padding in the engine's tables: the node has no card at this position."""
+    VENDOR = 2
+    MODE = 3
+    """Offered whole when a slice was asked, or the reverse."""
+    HEALTH = 4
+    CORDONED = 5
+    APP_CLASS = 6
+    QOS = 7
+    UUID = 8
+    PRODUCT = 9
+    SLOTS = 10
+    MUTEX = 11
+    MEMORY_TIER = 12
+    MEMORY = 13
+    CORES = 14
+    EXCLUSIVE = 15
+    COMPUTE_TAKEN = 16
+    OTHER_CARD = 17
+    """Another container of the pod holds a different card, and the pod may only use one."""
+
+
+class NodeRule(IntEnum):
+    """Why a node cannot serve a request, in the order tried."""
+
+    FITS = 0
+    UNSCHEDULABLE = 1
+    SELECTOR = 2
+    AFFINITY = 3
+    TAINT = 4
+    HOST_CPU = 5
+    HOST_MEMORY = 6
+    NO_SUCH_CARDS = 7
+    """Fewer cards of the kind than asked, used or not."""
+    CARDS = 8
+    """Too few of the cards pass; each card says why."""
+    SCOPE = 9
+    """Enough cards pass, but not within the required link, switch or NUMA node."""
+
+
+class CardVerdict(msgspec.Struct, frozen=True):
+    card: CardUuid
+    index: int
+    rule: CardRule
+    need: int = 0
+    have: int = 0
+    """In the unit of the rule: bytes for memory, compute units for cores, tenants for slots."""
+    detail: str = ""
+
+
+class NodeVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    node: NodeName
+    rule: NodeRule
+    container: str = ""
+    """The container that failed."""
+    need: int = 0
+    have: int = 0
+    detail: str = ""
+    cards: tuple[CardVerdict, ...] = ()
+    score: float = 0.0
+    allocation: Allocation | None = None
+
+    @property
+    def fits(self) -> bool:
+        return self.rule is NodeRule.FITS
+
+
+class Suggestion(msgspec.Struct, frozen=True):
+    """A change that was tried and makes the pod fit."""
+
+    code: str
+    sentence: str
+    node: NodeName
+    """Where it would then go."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    chosen: NodeName | None
+    allocation: Allocation | None
+    nodes: tuple[NodeVerdict, ...]
+    suggestions: tuple[Suggestion, ...] = ()

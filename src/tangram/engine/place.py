@@ -1,0 +1,265 @@
+"""A pod's containers laid onto every node of a batch, one ask after another.
+
+The same function serves a filter over five thousand nodes and an explanation of one, so the two cannot disagree. App
+containers and sidecars add up; ordinary init containers run before them and are given the pod's own cards again when
+those suffice, because the kubelet hands an init container's devices on to the containers after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tangram.engine.choose import Choice, by_order, by_set, order_keys
+from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER, Bools, CardUse, Int32s, Int64s, copy_of
+from tangram.engine.fit import Needs, Rules, card_rules
+from tangram.engine.view import View
+from tangram.model.cards import AppClass
+from tangram.model.pods import Role
+from tangram.model.requests import Ask, AskKind, CardOrder, NodePolicy, Request
+from tangram.model.topology import TopologyScope
+from tangram.model.verdicts import CardRule, NodeRule
+
+Order = tuple[CardOrder, ...]
+
+
+class Defaults(msgspec.Struct, frozen=True):
+    """What the cluster's administrator chose for pods that do not say."""
+
+    node_policy: NodePolicy = NodePolicy.BINPACK
+    card_order: tuple[CardOrder, ...] = (CardOrder.SPREAD,)
+    zone_aware: bool = False
+
+
+class Step(NamedTuple):
+    """One ask of one container."""
+
+    container: int
+    role: Role
+    ask: Ask
+
+
+class StepChoice(NamedTuple):
+    step: Step
+    choice: Choice
+    needs: Needs
+    rules: Rules
+
+
+@dataclass(slots=True)
+class Placement:
+    """Where every node of the batch would put the pod, or the first thing that stopped it."""
+
+    rule: Rules
+    """`NodeRule` per row."""
+    failed_step: Int32s
+    """Index into the request's steps, where the rule is about cards."""
+    card_rule: Rules
+    """`CardRule` per card at the step that failed (or the last one tried)."""
+    choices: list[StepChoice] = field(default_factory=list)
+
+    @property
+    def fits(self) -> Bools:
+        return self.rule == NodeRule.FITS
+
+
+def steps_of(request: Request) -> list[Step]:
+    """All asks, those that stay before those that end, each group in the pod's order."""
+    steps = [
+        Step(position, container.role, ask)
+        for position, container in enumerate(request.containers)
+        for ask in container.asks
+    ]
+    return [step for step in steps if step.role is not Role.INIT] + [
+        step for step in steps if step.role is Role.INIT
+    ]
+
+
+def place(view: View, request: Request, defaults: Defaults, start: Rules) -> Placement:
+    """Try the request on every row whose `start` rule is `FITS`."""
+    steps = steps_of(request)
+    placement = Placement(
+        rule=start.copy(),
+        failed_step=np.zeros(view.height, np.int32),
+        card_rule=np.zeros(view.facts.present.shape, np.uint8),
+    )
+    if request.one_card and len(steps) > 1 and all(step.ask.count == 1 for step in steps):
+        _place_on_one_card(view, request, steps, placement, order=request.card_order or defaults.card_order)
+        return placement
+    staying = _Working(view.use, shared=True)
+    order = request.card_order or defaults.card_order
+    for number, step in enumerate(steps):
+        use = staying.use if step.role is not Role.INIT else _during_init(view, request, placement, step).use
+        own = _own_cards(placement) if step.role is Role.INIT else None
+        result = _take(view, use, request, step, order=order, own=own)
+        _note(placement, number, step, result)
+        placement.choices.append(StepChoice(step, result.choice, result.needs, result.rules))
+        if step.role is not Role.INIT and number + 1 < len(steps):
+            staying.add(result.choice, result.needs, request)
+    return placement
+
+
+class _Taken(NamedTuple):
+    rules: Rules
+    needs: Needs
+    choice: Choice
+    outside_scope: Bools | None
+
+
+class _Working:
+    """Card use that grows while containers are laid down; copied on the first change."""
+
+    def __init__(self, use: CardUse, *, shared: bool) -> None:
+        self.use = use
+        self._shared = shared
+
+    def add(self, choice: Choice, needs: Needs, request: Request) -> None:
+        if self._shared:
+            self.use, self._shared = copy_of(self.use), False
+        use, units, taken = self.use, choice.units, choice.taken
+        use.memory += units * needs.memory
+        use.cores += (units * needs.cores).astype(np.int32)
+        use.slots += units.astype(np.int32)
+        use.classes[:, :, CLASS_NUMBER[request.app_class]] += taken
+        if request.qos is not None and request.app_class is not AppClass.ONLINE:
+            use.qos[:, :, QOS_NUMBER[request.qos]] += taken
+
+
+def _during_init(view: View, request: Request, placement: Placement, step: Step) -> _Working:
+    """What an init container finds: the node as it was, plus the sidecars started before it."""
+    working = _Working(view.use, shared=True)
+    for earlier in placement.choices:
+        if earlier.step.role is Role.SIDECAR and earlier.step.container < step.container:
+            working.add(earlier.choice, earlier.needs, request)
+    return working
+
+
+def _own_cards(placement: Placement) -> Bools | None:
+    taken = [each.choice.taken for each in placement.choices]
+    return np.logical_or.reduce(taken) if taken else None
+
+
+def _take(
+    view: View, use: CardUse, request: Request, step: Step, *, order: Order, own: Bools | None
+) -> _Taken:
+    """Fit one ask and take its cards, on the pod's own cards (`own`) where those suffice."""
+    ask = step.ask
+    rules, needs = card_rules(view, use, ask, request, mutex=CardOrder.MUTEX in order)
+    fits = rules == CardRule.FITS
+    if own is not None:
+        sufficient = (fits & own).sum(axis=1) >= ask.count
+        fits &= own | ~sufficient[:, None]
+
+    def ordered() -> Choice:
+        keys = order_keys(
+            view, use, needs, order=order, weights=request.weights, numa_first=request.numa_first
+        )
+        return by_order(fits, _units_free(view, use, ask), ask.count, keys)
+
+    if not _chosen_as_set(view, request, ask, order):
+        return _Taken(rules, needs, ordered(), None)
+    scope = request.required_scope if request.required_scope is not TopologyScope.NODE else None
+    least_damage = request.node_policy is NodePolicy.BINPACK
+    choice, outside = by_set(view, fits, ask.count, least_damage=least_damage, scope=scope)
+    tableless = view.nodes.table < 0
+    if tableless.any():
+        choice = _rowwise(tableless, ordered(), choice)
+    return _Taken(rules, needs, choice, outside)
+
+
+def _rowwise(where: Bools, one: Choice, other: Choice) -> Choice:
+    """The first choice in the rows marked, the second elsewhere."""
+    cells = where[:, None]
+    return Choice(
+        np.where(where, one.enough, other.enough),
+        np.where(cells, one.turn, other.turn),
+        np.where(cells, one.units, other.units),
+    )
+
+
+def _chosen_as_set(view: View, request: Request, ask: Ask, order: Order) -> bool:
+    """Whether connections decide. Parts of cards go by the person's order unless links were asked for."""
+    if ask.kind is AskKind.WHOLE:
+        return not bool(view.facts.several_units.any())
+    exclusive = ask.cores is None or ask.cores >= int(view.facts.cores.max(initial=0))
+    linked = CardOrder.TOPOLOGY in order or request.required_scope is not None
+    return (exclusive and request.app_class is None) or (linked and ask.count > 1)
+
+
+def _units_free(view: View, use: CardUse, ask: Ask) -> Int32s | None:
+    if ask.kind is AskKind.SLICE or not view.facts.several_units.any():
+        return None
+    return np.where(view.facts.several_units, view.facts.slots - use.slots, 1).astype(np.int32)
+
+
+def _note(placement: Placement, number: int, step: Step, result: _Taken) -> None:
+    """Record what this step did to the rows that were still in the running."""
+    running = placement.rule == NodeRule.FITS
+    failing = running & ~result.choice.enough
+    if not failing.any():
+        return
+    offered = ~np.isin(result.rules, (CardRule.ABSENT, CardRule.VENDOR, CardRule.MODE)).astype(np.bool_)
+    too_few = failing & (offered.sum(axis=1) < step.ask.count)
+    placement.rule[failing] = NodeRule.CARDS
+    placement.rule[too_few] = NodeRule.NO_SUCH_CARDS
+    if result.outside_scope is not None:
+        placement.rule[failing & result.outside_scope] = NodeRule.SCOPE
+    placement.failed_step[failing] = number
+    placement.card_rule[failing] = result.rules[failing]
+
+
+def _place_on_one_card(
+    view: View, request: Request, steps: list[Step], placement: Placement, *, order: Order
+) -> None:
+    """All containers on the same card: it must fit each of them, and all of them together."""
+    mutex = CardOrder.MUTEX in order
+    rules = np.zeros(view.facts.present.shape, np.uint8)
+    each_needs: list[Needs] = []
+    for step in reversed(steps):
+        own_rules, needs = card_rules(view, view.use, step.ask, request, mutex=mutex)
+        np.copyto(rules, own_rules, where=own_rules != CardRule.FITS)
+        each_needs.insert(0, needs)
+    memory, cores, slots = _peak(view, steps, each_needs)
+    facts, use = view.facts, view.use
+    passing = rules == CardRule.FITS
+    for rule, short in (
+        (CardRule.CORES, facts.cores - use.cores < cores),
+        (CardRule.MEMORY, facts.memory - use.memory < memory),
+        (CardRule.SLOTS, facts.slots - use.slots < slots),
+    ):
+        np.putmask(rules, passing & short, rule.value)
+    needs = Needs(memory, cores)
+    keys = order_keys(view, use, needs, order=order, weights=request.weights, numa_first=request.numa_first)
+    choice = by_order(rules == CardRule.FITS, None, 1, keys)
+    _note(placement, 0, steps[0], _Taken(rules, needs, choice, None))
+    placement.choices.extend(
+        StepChoice(step, choice, needs, rules) for step, needs in zip(steps, each_needs, strict=True)
+    )
+
+
+def _peak(view: View, steps: list[Step], needs: list[Needs]) -> tuple[Int64s, Int32s, int]:
+    """The largest hold of all containers on one card, as `usage.holds_of` would count it."""
+    zero = np.zeros(view.facts.present.shape, np.int64)
+    memory, cores, slots = zero.copy(), zero.copy(), 0
+    init_memory, init_cores, init_slots = zero.copy(), zero.copy(), 0
+    for step, need in zip(steps, needs, strict=True):
+        if step.role is not Role.INIT:
+            memory, cores, slots = memory + need.memory, cores + need.cores, slots + 1
+    for step, need in zip(steps, needs, strict=True):
+        if step.role is Role.INIT:
+            before = [
+                mate_need
+                for mate, mate_need in zip(steps, needs, strict=True)
+                if mate.role is Role.SIDECAR and mate.container < step.container
+            ]
+            init_memory = np.maximum(init_memory, need.memory + sum((each.memory for each in before), zero))
+            init_cores = np.maximum(init_cores, need.cores + sum((each.cores for each in before), zero))
+            init_slots = max(init_slots, 1 + len(before))
+    return (
+        np.maximum(memory, init_memory),
+        np.maximum(cores, init_cores).astype(np.int32),
+        max(slots, init_slots),
+    )

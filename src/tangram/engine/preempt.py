@@ -1,0 +1,140 @@
+"""Who would have to go so that a more important pod fits: the fewest pods, and of those the least important.
+
+kube-scheduler cannot work this out for shares, because it does not see them. This only names victims; whoever evicts
+them respects the budgets again at that moment. A pod protected by a disruption budget is named only when no set
+without one is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from tangram.engine.filter import EVERY_NODE, Candidates, filter_nodes
+from tangram.engine.ledger import Ledger
+from tangram.engine.place import Defaults
+from tangram.model.allocations import Allocation, Tenant
+from tangram.model.requests import Request
+from tangram.units.ids import NodeName, PodUid
+
+MOST_NODES = 100
+"""Nodes looked at closely; beyond that the cheapest answer is rarely among the rest."""
+MOST_TRIES = 400
+"""Sets of victims tried per node before settling for giving back one by one."""
+
+
+_Fits = Callable[[Iterable[Tenant]], Allocation | None]
+
+
+class Preemption(msgspec.Struct, frozen=True):
+    """Evict these, and the pod fits there on those cards."""
+
+    node: NodeName
+    victims: tuple[Tenant, ...]
+    allocation: Allocation
+
+    @property
+    def budgets_violated(self) -> int:
+        return sum(1 for victim in self.victims if victim.protected_by)
+
+    @property
+    def cost(self) -> tuple[int, int, int, int, str]:
+        """Smaller is kinder."""
+        priorities = [victim.priority for victim in self.victims]
+        return self.budgets_violated, len(priorities), max(priorities), sum(priorities), self.node
+
+
+def preempt(
+    ledger: Ledger, request: Request, defaults: Defaults, candidates: Candidates = EVERY_NODE
+) -> Preemption | None:
+    """The kindest way to make room, or None when evicting every less important pod would not help."""
+    weaker = _weaker_by_node(ledger, request, candidates.names)
+    everyone = [tenant.pod.uid for tenants in weaker.values() for tenant in tenants]
+    if not everyone:
+        return None
+    narrowed = candidates._replace(names=tuple(weaker))
+    outcome = filter_nodes(ledger, request, defaults, narrowed, without=everyone)
+    hopeful = [
+        ledger.node_at(int(outcome.view.rows[at])).name for at in np.flatnonzero(outcome.placement.fits)
+    ]
+    hopeful.sort(key=lambda name: (min(tenant.priority for tenant in weaker[name]), len(weaker[name]), name))
+    found = [
+        preemption
+        for name in hopeful[:MOST_NODES]
+        if (preemption := _on_node(ledger, request, defaults, name, weaker[name])) is not None
+    ]
+    return min(found, key=lambda preemption: preemption.cost, default=None)
+
+
+def _weaker_by_node(
+    ledger: Ledger, request: Request, names: Iterable[NodeName] | None
+) -> dict[NodeName, list[Tenant]]:
+    """Bound pods of lower priority that hold cards, the least important first."""
+    wanted = [node.name for node in ledger.nodes()] if names is None else list(names)
+    weaker: dict[NodeName, list[Tenant]] = {}
+    for name in wanted:
+        tenants = [
+            holding.tenant
+            for holding in ledger.holdings_on(name)
+            if holding.bound and holding.charges and holding.tenant.priority < request.priority
+        ]
+        if tenants:
+            tenants.sort(key=lambda tenant: (bool(tenant.protected_by), tenant.priority, str(tenant.pod)))
+            weaker[name] = tenants
+    return weaker
+
+
+def _on_node(
+    ledger: Ledger, request: Request, defaults: Defaults, name: NodeName, weaker: Sequence[Tenant]
+) -> Preemption | None:
+    here = Candidates(names=(name,), host_checked=True)
+
+    def fits_without(victims: Iterable[Tenant]) -> Allocation | None:
+        uids: list[PodUid] = [victim.pod.uid for victim in victims]
+        return filter_nodes(ledger, request, defaults, here, without=uids).allocation
+
+    unprotected = [tenant for tenant in weaker if not tenant.protected_by]
+    for pool in (unprotected, list(weaker)) if len(unprotected) < len(weaker) else (unprotected,):
+        if fits_without(pool) is None:
+            continue
+        victims = _fewest(pool, fits_without)
+        allocation = fits_without(victims)
+        if allocation is not None:
+            return Preemption(name, tuple(victims), allocation)
+    return None
+
+
+def _fewest(pool: Sequence[Tenant], fits_without: _Fits) -> list[Tenant]:
+    """The smallest set that makes room, exactly while that is affordable, else by giving back the most important."""
+    tries = 0
+    for size in range(1, len(pool)):
+        best: list[Tenant] | None = None
+        for group in combinations(pool, size):
+            tries += 1
+            if tries > MOST_TRIES:
+                return best or _given_back(pool, fits_without)
+            if best is not None and _worth(group) >= _worth(best):
+                continue
+            if fits_without(group) is not None:
+                best = list(group)
+        if best is not None:
+            return best
+    return list(pool)
+
+
+def _worth(victims: Iterable[Tenant]) -> tuple[int, int, int]:
+    priorities = [victim.priority for victim in victims]
+    return sum(1 for victim in victims if victim.protected_by), max(priorities), sum(priorities)
+
+
+def _given_back(pool: Sequence[Tenant], fits_without: _Fits) -> list[Tenant]:
+    """Everyone goes, then as many as possible stay after all, the most important first."""
+    victims = list(pool)
+    for tenant in sorted(pool, key=lambda each: (not each.protected_by, -each.priority, str(each.pod))):
+        spared = [each for each in victims if each is not tenant]
+        if spared and fits_without(spared) is not None:
+            victims = spared
+    return victims

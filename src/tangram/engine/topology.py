@@ -1,0 +1,230 @@
+"""Exact best sets of connected cards, from tables over bitmasks.
+
+A node has at most sixteen cards here, so every set of cards is a number below 65,536 and the sum of pair weights inside
+every set is one table, built once per distinct layout and shared by all nodes that have it. Nothing is approximated:
+`score` is a true maximum over sets, `loss` a true minimum, and ties fall to the highest card numbers, which is the
+order HAMi hands cards out in.
+
+Nodes with more cards than that are refused a table; they are placed by count alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangram.engine.weights import PairWeights
+from tangram.model.cards import Vendor
+from tangram.model.nodes import Node
+from tangram.model.topology import LinkKind, PcieLevel, TopologyScope
+
+MOST_CARDS = 16
+
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+
+class Layout(NamedTuple):
+    """What makes two nodes alike for topology: the identity of a table."""
+
+    size: int
+    known: bool
+    weights: tuple[int, ...]
+    """Row-major matrix of pair weights."""
+    linked: tuple[int, ...]
+    """Per card, the mask of cards joined to it by a direct link."""
+    switched: tuple[int, ...]
+    """Per card, the mask of cards reached through PCIe switches or a host bridge only."""
+    same_numa: tuple[int, ...]
+    """Per card, the mask of cards of its NUMA node."""
+
+
+class CardSet(NamedTuple):
+    """A choice of cards as a mask, with what it is worth."""
+
+    mask: int
+    score: int
+    """Pair weights inside the set."""
+    loss: int
+    """Pair weights cut between the set and the free cards it leaves."""
+
+
+@lru_cache(maxsize=MOST_CARDS + 1)
+def _popcounts(size: int) -> Ints:
+    counts = np.zeros(1 << size, dtype=np.int32)
+    for bit in range(size):
+        counts[1 << bit : 2 << bit] = counts[: 1 << bit] + 1
+    return counts
+
+
+@lru_cache(maxsize=(MOST_CARDS + 1) ** 2)
+def _masks_of_size(size: int, count: int) -> Ints:
+    """All masks over `size` cards with `count` bits, ascending."""
+    return np.flatnonzero(_popcounts(size) == count).astype(np.int32)
+
+
+class TopologyTable:
+    """Scores, losses and best sets of one layout, each worked out once and remembered."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        size = layout.size
+        weights = np.array(layout.weights, dtype=np.int32).reshape(size, size)
+        inside = np.zeros(1 << size, dtype=np.int32)
+        for card in range(size):
+            reach = np.zeros(1 << card, dtype=np.int32)
+            for other in range(card):
+                reach[1 << other : 2 << other] = reach[: 1 << other] + weights[card, other]
+            inside[1 << card : 2 << card] = inside[: 1 << card] + reach
+        self._inside: Ints = inside
+        self._best: dict[tuple[int, int, bool, TopologyScope | None], CardSet | None] = {}
+        self._allowed: dict[TopologyScope, Bools] = {}
+        self._linked_pairs: Ints | None = None
+
+    def inside(self, mask: int) -> int:
+        """The sum of pair weights within a set."""
+        return int(self._inside[mask])
+
+    def inside_of(self, masks: NDArray[np.int64]) -> Ints:
+        """The same for many sets at once."""
+        return self._inside[masks]
+
+    def cut(self, free: int, chosen: int) -> int:
+        """What taking `chosen` out of `free` destroys: the weights between the two parts."""
+        return self.inside(free) - self.inside(chosen) - self.inside(free & ~chosen)
+
+    def linked_pairs(self) -> Ints:
+        """Per set, how many of its pairs are directly linked."""
+        if self._linked_pairs is None:
+            size = self.layout.size
+            pairs = np.zeros(1 << size, dtype=np.int32)
+            everything = np.arange(1 << size, dtype=np.int32)
+            counts = _popcounts(size)
+            for card in range(size):
+                below = everything[: 1 << card]
+                pairs[1 << card : 2 << card] = pairs[: 1 << card] + counts[below & self.layout.linked[card]]
+            self._linked_pairs = pairs
+        return self._linked_pairs
+
+    def best(
+        self, free: int, count: int, *, least_damage: bool = False, scope: TopologyScope | None = None
+    ) -> CardSet | None:
+        """The best `count` cards of `free`, or None when there are none within the scope.
+
+        By default the best connected, then the least damage to the rest; `least_damage` asks in the other order.
+        """
+        key = (free, count, least_damage, scope)
+        if key not in self._best:
+            self._best[key] = self._search(free, count, least_damage=least_damage, scope=scope)
+        return self._best[key]
+
+    def scores(self, free: int) -> dict[int, int]:
+        """Per request size, the best score among `free` cards: what `gpu.topology.scores` announces."""
+        return {count: found.score for count, found in self._every_size(free, least_damage=False)}
+
+    def losses(self, free: int) -> dict[int, int]:
+        """Per request size, the least loss among `free` cards: what `gpu.topology.losses` announces."""
+        return {count: found.loss for count, found in self._every_size(free, least_damage=True)}
+
+    def _every_size(self, free: int, *, least_damage: bool) -> list[tuple[int, CardSet]]:
+        sizes = range(1, free.bit_count() + 1)
+        found = [(count, self.best(free, count, least_damage=least_damage)) for count in sizes]
+        return [(count, best) for count, best in found if best is not None]
+
+    def _search(
+        self, free: int, count: int, *, least_damage: bool, scope: TopologyScope | None
+    ) -> CardSet | None:
+        sets = _masks_of_size(self.layout.size, count)
+        sets = sets[(sets & ~np.int32(free)) == 0]
+        if scope is not None and count > 1:
+            sets = sets[self._within(scope)[sets]]
+        if sets.size == 0:
+            return None
+        scores = self._inside[sets].astype(np.int64)
+        losses = self._inside[free] - scores - self._inside[np.int32(free) & ~sets]
+        first, second = (-losses, scores) if least_damage else (scores, -losses)
+        # One key for both goals: the second can never outweigh a step of the first.
+        key = first * (int(np.abs(second).max()) + 1) * 2 + second
+        winner = int(np.flatnonzero(key == key.max())[-1])
+        return CardSet(int(sets[winner]), int(scores[winner]), int(losses[winner]))
+
+    def _within(self, scope: TopologyScope) -> Bools:
+        """Per set, whether every pair of it is joined as the scope demands."""
+        if scope not in self._allowed:
+            neighbours = {
+                TopologyScope.LINK: self.layout.linked,
+                TopologyScope.PCIE: self.layout.switched,
+                TopologyScope.NUMA: self.layout.same_numa,
+                TopologyScope.NODE: tuple([(1 << self.layout.size) - 1] * self.layout.size),
+            }[scope]
+            allowed = np.ones(1 << self.layout.size, dtype=np.bool_)
+            everything = np.arange(1 << self.layout.size, dtype=np.int32)
+            for card in range(self.layout.size):
+                below = everything[: 1 << card]
+                allowed[1 << card : 2 << card] = allowed[: 1 << card] & (
+                    (below & ~np.int32(neighbours[card])) == 0
+                )
+            self._allowed[scope] = allowed
+        return self._allowed[scope]
+
+
+def layout_of(node: Node, weights: Mapping[Vendor, PairWeights]) -> Layout | None:
+    """The layout of a node's cards, or None when it has more cards than a table can hold."""
+    size = len(node.cards)
+    if size > MOST_CARDS:
+        return None
+    matrix = [[0] * size for _ in range(size)]
+    linked = [0] * size
+    switched = [0] * size
+    numa = [
+        sum(
+            1 << other
+            for other, mate in enumerate(node.cards)
+            if mate is not card and mate.numa == card.numa >= 0
+        )
+        for card in node.cards
+    ]
+    for link in node.topology.links if node.topology is not None else ():
+        if not 0 <= link.a < link.b < size:
+            continue
+        worth = weights[node.cards[link.a].vendor].of(link)
+        matrix[link.a][link.b] = matrix[link.b][link.a] = worth
+        for one, other in ((link.a, link.b), (link.b, link.a)):
+            if link.kind is not LinkKind.NONE:
+                linked[one] |= 1 << other
+            if link.pcie <= PcieLevel.HOST_BRIDGE:
+                switched[one] |= 1 << other
+    return Layout(
+        size=size,
+        known=node.topology is not None,
+        weights=tuple(worth for row in matrix for worth in row),
+        linked=tuple(linked),
+        switched=tuple(switched),
+        same_numa=tuple(numa),
+    )
+
+
+class TopologyTables:
+    """All tables of a cluster, one per distinct layout."""
+
+    def __init__(self, weights: Mapping[Vendor, PairWeights]) -> None:
+        self._weights = weights
+        self._by_layout: dict[Layout, int] = {}
+        self._tables: list[TopologyTable] = []
+
+    def number_for(self, node: Node) -> int:
+        """The number of this node's table, or -1 when its layout is too large for one."""
+        layout = layout_of(node, self._weights)
+        if layout is None:
+            return -1
+        if layout not in self._by_layout:
+            self._by_layout[layout] = len(self._tables)
+            self._tables.append(TopologyTable(layout))
+        return self._by_layout[layout]
+
+    def __getitem__(self, number: int) -> TopologyTable:
+        return self._tables[number]

@@ -1,0 +1,1 @@
+"""Small clusters and pods in a line or two, for tests of every layer."""

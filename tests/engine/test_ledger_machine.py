@@ -13,6 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from builders.clusters import card, metax_node, mthreads_node
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from tangram.engine.allocate import tenant_for
+from tangram.engine.decide import Memo, decide
+from tangram.engine.demand import demand_from, shape_of
 from tangram.engine.explain import explain
 from tangram.engine.filter import filter_nodes
 from tangram.engine.frag import FragScores
@@ -94,11 +96,23 @@ def requests(draw: st.DrawFn, name: str) -> Request:
     return msgspec.structs.replace(made, host=HostAsk(cpu_milli=draw(st.sampled_from([0, 500, 4000]))))
 
 
+DEMAND = demand_from(
+    shape_of(each)
+    for each in (
+        request("a", whole_ask(4)),
+        request("b", slice_ask(memory=from_gib(16), cores=50)),
+        request("c", slice_ask()),
+        request("d", slice_ask(memory=from_512mib_units(32), cores=8, vendor=Vendor.MTHREADS)),
+    )
+)
+
+
 class Cluster(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ledger = Ledger()
-        self.frag = FragScores()
+        self.frag = FragScores(DEMAND)
+        self.memo = Memo()
         self.bound: dict[str, Tenant] = {}
         self.reserved: dict[str, Tenant] = {}
         self.nodes: dict[str, Node] = {}
@@ -151,6 +165,9 @@ class Cluster(RuleBasedStateMachine):
         asked = data.draw(requests(name))
         explanation = explain(self.ledger, asked, DEFAULTS, frag=self.frag)
         outcome = filter_nodes(self.ledger, asked, DEFAULTS, frag=self.frag)
+        decision = decide(self.ledger, asked, DEFAULTS, memo=self.memo, frag=self.frag)
+        assert (decision.node, decision.allocation) == (outcome.node, outcome.allocation)
+        assert decision.fitting == outcome.fitting
         assert explanation.chosen == outcome.node
         assert explanation.allocation == outcome.allocation
         assert {verdict.node for verdict in explanation.nodes} == set(self.nodes)
@@ -201,7 +218,8 @@ class Cluster(RuleBasedStateMachine):
     @rule()
     def scheduler_restarts(self) -> None:
         self.ledger = rebuilt(self.nodes, self.bound)
-        self.frag = FragScores()
+        self.frag = FragScores(DEMAND)
+        self.memo = Memo()
         self.reserved.clear()
 
     @invariant()

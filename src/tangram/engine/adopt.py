@@ -10,11 +10,12 @@ from __future__ import annotations
 import msgspec
 
 from tangram.engine.allocate import tenant_for
+from tangram.engine.columns import whole_unit
 from tangram.engine.filter import Candidates, filter_nodes
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
-from tangram.model.cards import Card
+from tangram.model.cards import AppClass, Card, CardMode
 from tangram.model.nodes import Node
 from tangram.model.requests import Ask, AskKind, CardFilter, Request
 from tangram.units.ids import NodeName
@@ -44,11 +45,16 @@ def _where_room_is(ledger: Ledger, request: Request, node: Node) -> Allocation:
     }
 
     def shares(ask: Ask) -> tuple[Share, ...]:
-        offered = [card for card in node.cards if card.vendor is ask.vendor and _offers(card, ask)]
-        roomiest = sorted(offered, key=lambda card: (-free[card.uuid], -card.index))[: ask.count]
-        for card in roomiest:
-            free[card.uuid] -= ask.memory_on(card)
-        return tuple(Share(c.uuid, c.index, ask.memory_on(c), ask.cores_on(c), ask.kind) for c in roomiest)
+        offered = [
+            share
+            for card in node.cards
+            if card.vendor is ask.vendor and _offers(card, ask)
+            for share in _units_of(card, ask, request.app_class)
+        ]
+        roomiest = sorted(offered, key=lambda share: (-free[share.card], -share.index))[: ask.count]
+        for share in roomiest:
+            free[share.card] -= share.memory
+        return tuple(roomiest)
 
     return Allocation(
         node.name,
@@ -56,6 +62,18 @@ def _where_room_is(ledger: Ledger, request: Request, node: Node) -> Allocation:
             ContainerShares(each.name, each.role, tuple(share for ask in each.asks for share in shares(ask)))
             for each in request.containers
         ),
+    )
+
+
+def _units_of(card: Card, ask: Ask, app_class: AppClass | None) -> list[Share]:
+    """What the card could give one container: itself, a slice, or as many virtual functions as asked."""
+    if ask.kind is AskKind.SLICE:
+        cores = 0 if app_class is AppClass.ONLINE else ask.cores_on(card)
+        return [Share(card.uuid, card.index, ask.memory_on(card), cores, ask.kind)]
+    memory, cores = whole_unit(card)
+    several = card.mode in (CardMode.VIRTUAL, CardMode.SHARED)
+    return [Share(card.uuid, card.index, memory, cores, ask.kind)] * (
+        min(card.slots, ask.count) if several else 1
     )
 
 

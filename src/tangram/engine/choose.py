@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tangram.engine.columns import Bools, CardUse, Int32s, Int64s
+from tangram.engine.columns import CLASS_NUMBER, Bools, CardUse, Int32s, Int64s
 from tangram.engine.fit import Needs
 from tangram.engine.topology import MOST_CARDS, CardSet
 from tangram.engine.view import View
+from tangram.model.cards import AppClass
 from tangram.model.requests import CardOrder, CardWeights
 from tangram.model.topology import TopologyScope
 
@@ -43,9 +44,9 @@ def by_order(fits: Bools, units_free: Int32s | None, count: int, keys: list[Floa
     """
     left = fits.copy()
     wanted = np.full(fits.shape[0], count, np.int32)
-    turn = np.zeros(fits.shape, np.int32)
+    turn = np.zeros_like(fits, np.int32)
     # 64 bits: units are multiplied with bytes.
-    units = np.zeros(fits.shape, np.int64)
+    units = np.zeros_like(fits, np.int64)
     rows = np.arange(fits.shape[0], dtype=np.intp)
     for place in range(1, count + 1):
         best = _best_column(left, keys)
@@ -71,7 +72,10 @@ def _best_column(candidates: Bools, keys: list[Floats]) -> NDArray[np.intp]:
     for key in keys:
         masked = np.where(tied, key, -np.inf)
         tied = tied & (masked == masked.max(axis=1)[:, None])
-    return tied.shape[1] - 1 - np.argmax(tied[:, ::-1], axis=1)
+    best = np.zeros(tied.shape[0], np.intp)
+    for column in range(1, tied.shape[1]):
+        best[tied[:, column]] = column
+    return best
 
 
 def order_keys(
@@ -90,13 +94,22 @@ def order_keys(
         return [-use.slots.astype(np.float64), numa]
     ranked = [each for each in order if each in (CardOrder.BINPACK, CardOrder.SPREAD, CardOrder.NUMA)]
     if len(order) > 1 or CardOrder.NUMA in order:
+        ranked = ranked or [CardOrder.SPREAD]
         if numa_first:
             ranked = [CardOrder.NUMA, *(each for each in ranked if each is not CardOrder.NUMA)]
         by_word = {CardOrder.BINPACK: score, CardOrder.SPREAD: -score, CardOrder.NUMA: numa}
-        return [by_word[each] for each in ranked or [CardOrder.SPREAD]]
+        return [by_word[each] for each in ranked]
     if CardOrder.BINPACK in ranked:
         return [-numa, score] if numa_first else [score, numa]
     return [numa, -score] if numa_first else [-score, numa]
+
+
+def online_keys(view: View) -> list[Floats]:
+    """What online slices look at first: cards where they suspend nobody, then those with the fewest neighbours."""
+    online = view.use.classes[:, :, CLASS_NUMBER[AppClass.ONLINE]].astype(np.float64)
+    offline = view.use.classes[:, :, CLASS_NUMBER[AppClass.OFFLINE]].astype(np.float64)
+    suspends = (online == 0) & (offline > 0)
+    return [-suspends.astype(np.float64), -np.where(suspends, offline, online), -offline]
 
 
 def card_scores(view: View, use: CardUse, needs: Needs, weights: CardWeights) -> Floats:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, fields
-from typing import Any, Final, Generic, TypeVar
+from functools import cache
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,24 @@ class Interned(Generic[_Value]):
         return found
 
 
+class CardModel(NamedTuple):
+    """What cards of one make and mode have in common, as far as room goes."""
+
+    vendor: Vendor
+    product: str
+    memory: Bytes
+    cores: int
+    whole: bool
+    sliced: bool
+
+
+def model_of(card: Card) -> CardModel:
+    """The model a card belongs to."""
+    return CardModel(
+        card.vendor, card.product, card.memory, card.cores, card.offered_whole, card.offered_sliced
+    )
+
+
 @dataclass(slots=True)
 class CardFacts:
     """What is true of each card whoever uses it."""
@@ -74,6 +93,8 @@ class CardFacts:
     numa: Int32s
     product: Int32s
     tiers: Int32s
+    model: Int32s
+    """Number of the card's `CardModel`."""
 
 
 @dataclass(slots=True)
@@ -100,6 +121,8 @@ class NodeFacts:
     memory_free: Int64s
     published_scores: Int32s
     published_losses: Int32s
+    product: Int32s
+    """Product of the first card: nodes with several are rare, and only prices look at it."""
     name_rank: Int32s
     """Position of the node's name in sorted order: the last tie-breaker."""
 
@@ -109,12 +132,17 @@ ArrayGroup = TypeVar("ArrayGroup", CardFacts, CardUse, NodeFacts)
 
 def rows_of(group: ArrayGroup, rows: Rows | slice) -> ArrayGroup:
     """The given rows only: copies for a list of rows, windows for a slice."""
-    return type(group)(**{field.name: getattr(group, field.name)[rows] for field in fields(group)})
+    return type(group)(*[getattr(group, name)[rows] for name in _field_names(type(group))])
 
 
 def copy_of(group: ArrayGroup) -> ArrayGroup:
     """The same arrays, free to be changed."""
-    return type(group)(**{field.name: getattr(group, field.name).copy() for field in fields(group)})
+    return type(group)(*[getattr(group, name).copy() for name in _field_names(type(group))])
+
+
+@cache
+def _field_names(group: type[CardFacts | CardUse | NodeFacts]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(group))
 
 
 def _resized(group: ArrayGroup, rows: int, width: int) -> ArrayGroup:
@@ -122,11 +150,19 @@ def _resized(group: ArrayGroup, rows: int, width: int) -> ArrayGroup:
 
     def grown(old: NDArray[Any]) -> NDArray[Any]:
         shape = (rows, *old.shape[1:]) if isinstance(group, NodeFacts) else (rows, width, *old.shape[2:])
-        new = np.zeros(shape, dtype=old.dtype)
+        new: NDArray[Any] = np.zeros(shape, dtype=old.dtype, order="F")
         new[tuple(slice(0, extent) for extent in old.shape)] = old
         return new
 
     return type(group)(**{field.name: grown(getattr(group, field.name)) for field in fields(group)})
+
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+def _zeros(shape: tuple[int, ...], kind: type[_Scalar]) -> NDArray[_Scalar]:
+    """Column by column in memory: sums over a node's cards then run along nodes, several times faster."""
+    return np.zeros(shape, kind, order="F")
 
 
 class Columns:
@@ -135,28 +171,29 @@ class Columns:
     def __init__(self, rows: int = 64, width: int = 8) -> None:
         cards = (rows, width)
         self.facts = CardFacts(
-            present=np.zeros(cards, np.bool_),
-            vendor=np.zeros(cards, np.int8),
-            whole=np.zeros(cards, np.bool_),
-            sliced=np.zeros(cards, np.bool_),
-            healthy=np.zeros(cards, np.bool_),
-            cordoned=np.zeros(cards, np.bool_),
-            memory=np.zeros(cards, np.int64),
-            cores=np.zeros(cards, np.int32),
-            slots=np.zeros(cards, np.int32),
-            unit_memory=np.zeros(cards, np.int64),
-            unit_cores=np.zeros(cards, np.int32),
-            several_units=np.zeros(cards, np.bool_),
-            numa=np.zeros(cards, np.int32),
-            product=np.zeros(cards, np.int32),
-            tiers=np.zeros(cards, np.int32),
+            present=_zeros(cards, np.bool_),
+            vendor=_zeros(cards, np.int8),
+            whole=_zeros(cards, np.bool_),
+            sliced=_zeros(cards, np.bool_),
+            healthy=_zeros(cards, np.bool_),
+            cordoned=_zeros(cards, np.bool_),
+            memory=_zeros(cards, np.int64),
+            cores=_zeros(cards, np.int32),
+            slots=_zeros(cards, np.int32),
+            unit_memory=_zeros(cards, np.int64),
+            unit_cores=_zeros(cards, np.int32),
+            several_units=_zeros(cards, np.bool_),
+            numa=_zeros(cards, np.int32),
+            product=_zeros(cards, np.int32),
+            tiers=_zeros(cards, np.int32),
+            model=_zeros(cards, np.int32),
         )
         self.use = CardUse(
-            memory=np.zeros(cards, np.int64),
-            cores=np.zeros(cards, np.int32),
-            slots=np.zeros(cards, np.int32),
-            qos=np.zeros((*cards, len(QOS_NUMBER)), np.int16),
-            classes=np.zeros((*cards, len(CLASS_NUMBER)), np.int16),
+            memory=_zeros(cards, np.int64),
+            cores=_zeros(cards, np.int32),
+            slots=_zeros(cards, np.int32),
+            qos=_zeros((*cards, len(QOS_NUMBER)), np.int16),
+            classes=_zeros((*cards, len(CLASS_NUMBER)), np.int16),
         )
         self.nodes = NodeFacts(
             live=np.zeros(rows, np.bool_),
@@ -165,10 +202,12 @@ class Columns:
             memory_free=np.zeros(rows, np.int64),
             published_scores=np.full((rows, PUBLISHED_SIZES), NOT_PUBLISHED, np.int32),
             published_losses=np.full((rows, PUBLISHED_SIZES), NOT_PUBLISHED, np.int32),
+            product=np.zeros(rows, np.int32),
             name_rank=np.zeros(rows, np.int32),
         )
         self.products: Interned[str] = Interned()
         self.tiers: Interned[tuple[Bytes, ...]] = Interned()
+        self.models: Interned[CardModel] = Interned()
         self.height = 0
         """Rows ever used; rows beyond are untouched."""
         self._vacant: list[int] = []
@@ -207,6 +246,7 @@ class Columns:
         nodes = self.nodes
         nodes.live[row] = True
         nodes.table[row] = table
+        nodes.product[row] = self.products.number(node.cards[0].product if node.cards else "")
         nodes.cpu_free[row] = UNKNOWN_HOST if node.host.cpu_milli is None else node.host.cpu_milli
         nodes.memory_free[row] = UNKNOWN_HOST if node.host.memory is None else node.host.memory
         nodes.published_scores[row] = NOT_PUBLISHED
@@ -239,6 +279,7 @@ class Columns:
         facts.numa[at] = card.numa
         facts.product[at] = self.products.number(card.product)
         facts.tiers[at] = self.tiers.number(card.memory_tiers)
+        facts.model[at] = self.models.number(model_of(card))
 
 
 def whole_unit(card: Card) -> tuple[Bytes, int]:

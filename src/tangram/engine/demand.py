@@ -71,18 +71,31 @@ def _size(ask: Ask) -> tuple[int, int, float]:
 def demand_from(shapes: Iterable[Shape], covered: float = COVERED) -> Demand:
     """The most frequent shapes that together stand for the covered share, weighted by how often they came.
 
-    Shapes that came equally often are taken in the order they were first seen, so the same pods give the same demand.
+    Shapes that came equally often are taken in a fixed order, so the same pods give the same demand in any order.
     """
     counts = Counter(shapes)
     total = counts.total()
     kept: list[tuple[Shape, int]] = []
     reached = 0
-    for shape, times in counts.most_common():
+    for shape, times in sorted(counts.items(), key=lambda item: (-item[1], _rank(item[0]))):
         if reached >= covered * total:
             break
         kept.append((shape, times))
         reached += times
     return Demand(tuple((shape, times / reached) for shape, times in kept))
+
+
+def _rank(shape: Shape) -> tuple[object, ...]:
+    return (
+        shape.cpu_milli,
+        shape.count,
+        -1 if shape.memory is None else shape.memory,
+        -1 if shape.cores is None else shape.cores,
+        sorted(shape.products),
+        shape.vendor or "",
+        shape.kind,
+        shape.memory_percent,
+    )
 
 
 class LearnedDemand:

@@ -16,7 +16,7 @@ from tangram.engine.hostrules import first_broken_rule
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults, Placement, StepChoice, steps_of
 from tangram.engine.usage import Hold, plus
-from tangram.model.cards import AppClass, Card, QosPolicy
+from tangram.model.cards import AppClass, Card, CardMode, QosPolicy
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
 from tangram.model.requests import Ask, AskKind, Request
@@ -64,29 +64,39 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
         free = int(view.nodes.memory_free[at])
         return NodeVerdict(node=node.name, rule=rule, need=request.host.memory, have=free)
     step = steps_of(request)[int(outcome.placement.failed_step[at])]
-    cards = tuple(
-        _card_verdict(_Cell(outcome, at, column), card, request, step.ask)
-        for column, card in enumerate(node.cards)
-    )
-    passing = sum(1 for card in cards if card.rule is CardRule.FITS)
+    cells = [_Cell(outcome, at, column) for column in range(len(node.cards))]
     return NodeVerdict(
         node=node.name,
         rule=rule,
-        container=request.containers[step.container].name,
+        container="" if outcome.placement.together else request.containers[step.container].name,
         need=step.ask.count,
-        have=_offered(node, step.ask) if rule is NodeRule.NO_SUCH_CARDS else passing,
+        have=_offered(node, step.ask) if rule is NodeRule.NO_SUCH_CARDS else _usable(cells, node, step.ask),
         detail="" if request.required_scope is None else request.required_scope.value,
-        cards=cards,
+        cards=tuple(_card_verdict(cell, card, request) for cell, card in zip(cells, node.cards, strict=True)),
     )
 
 
 def _offered(node: Node, ask: Ask) -> int:
     whole = ask.kind is AskKind.WHOLE
     return sum(
-        1
+        card.slots if _in_units(card) else 1
         for card in node.cards
         if card.vendor is ask.vendor and (card.offered_whole if whole else card.offered_sliced)
     )
+
+
+def _usable(cells: list[_Cell], node: Node, ask: Ask) -> int:
+    """How many of the cards, or units of cards, pass."""
+    passing = [
+        (cell, card) for cell, card in zip(cells, node.cards, strict=True) if cell.rule is CardRule.FITS
+    ]
+    if ask.kind is AskKind.SLICE:
+        return len(passing)
+    return sum(card.slots - _used_before(cell).slots if _in_units(card) else 1 for cell, card in passing)
+
+
+def _in_units(card: Card) -> bool:
+    return card.mode in (CardMode.VIRTUAL, CardMode.SHARED)
 
 
 class _Cell(NamedTuple):
@@ -101,23 +111,47 @@ class _Cell(NamedTuple):
         return CardRule(int(self.outcome.placement.card_rule[self.row, self.column]))
 
 
-def _card_verdict(cell: _Cell, card: Card, request: Request, ask: Ask) -> CardVerdict:
+def _card_verdict(cell: _Cell, card: Card, request: Request) -> CardVerdict:
     rule = cell.rule
-    used = _used_before(cell)
+    used, needed = _used_before(cell), _needed(cell)
+    holders = int(cell.outcome.view.use.classes[cell.row, cell.column].sum())
+    size = _illegal_size(cell, card) if rule is CardRule.MEMORY_TIER else 0
     amounts: dict[CardRule, tuple[int, int]] = {
-        CardRule.MEMORY: (ask.memory_on(card), card.memory - used.memory),
-        CardRule.CORES: (ask.cores_on(card), card.cores - used.cores),
-        CardRule.COMPUTE_TAKEN: (ask.cores_on(card), card.cores - used.cores),
-        CardRule.SLOTS: (1, card.slots - used.slots),
-        CardRule.EXCLUSIVE: (0, used.slots),
-        CardRule.MUTEX: (0, used.slots),
-        CardRule.MEMORY_TIER: (
-            ask.memory_on(card),
-            max((tier for tier in card.memory_tiers if tier <= ask.memory_on(card)), default=0),
-        ),
+        CardRule.MEMORY: (needed.memory, card.memory - used.memory),
+        CardRule.CORES: (needed.cores, card.cores - used.cores),
+        CardRule.COMPUTE_TAKEN: (needed.cores, card.cores - used.cores),
+        CardRule.SLOTS: (needed.slots, card.slots - used.slots),
+        CardRule.EXCLUSIVE: (0, max(holders, 1)),
+        CardRule.MUTEX: (0, max(holders, 1)),
+        CardRule.MEMORY_TIER: (size, max((tier for tier in card.memory_tiers if tier <= size), default=0)),
     }
     need, have = amounts.get(rule, (0, 0))
     return CardVerdict(card.uuid, card.index, rule, need, have, _detail(cell, card, request))
+
+
+def _needed(cell: _Cell) -> Hold:
+    """What the filter looked for on this card: one unit of the failing ask, or the whole pod where it goes as one."""
+    placement, at = cell.outcome.placement, (cell.row, cell.column)
+    if placement.together is not None:
+        memory, cores, slots = placement.together
+        return Hold(int(memory[at]), int(cores[at]), slots)
+    return _one_unit(placement.choices[int(placement.failed_step[cell.row])], cell)
+
+
+def _one_unit(chosen: StepChoice, cell: _Cell) -> Hold:
+    memory, cores = (
+        need if isinstance(need, int) else int(need[cell.row, cell.column]) for need in chosen.needs
+    )
+    return Hold(memory, cores, 1)
+
+
+def _illegal_size(cell: _Cell, card: Card) -> int:
+    """The first slice size of the pod that the card cannot make."""
+    placement = cell.outcome.placement
+    failed = int(placement.failed_step[cell.row])
+    tried = placement.choices if placement.together else placement.choices[failed : failed + 1]
+    sizes = [_one_unit(chosen, cell).memory for chosen in tried]
+    return next((size for size in sizes if size not in card.memory_tiers), 0)
 
 
 def _detail(cell: _Cell, card: Card, request: Request) -> str:
@@ -149,12 +183,8 @@ def _used_before(cell: _Cell) -> Hold:
     at = (cell.row, cell.column)
     used = Hold(int(use.memory[at]), int(use.cores[at]), int(use.slots[at]))
     for chosen in _in_effect(placement, int(placement.failed_step[cell.row])):
-        units = int(chosen.choice.units[at])
-        memory, cores = (
-            need if isinstance(need, int) else int(need[at])
-            for need in (chosen.needs.memory, chosen.needs.cores)
-        )
-        used = plus(used, Hold(units * memory, units * cores, units))
+        for _ in range(int(chosen.choice.units[at])):
+            used = plus(used, _one_unit(chosen, cell))
     return used
 
 

@@ -1,12 +1,13 @@
-"""One pod, all nodes, one answer.
+"""One pod, all nodes, one answer, with everything needed to say why.
 
 The filter decides the node itself because kube-scheduler breaks ties at random, and random ties cost half of what good
 packing gains. It is deterministic: preference, then policy score, then the fullest node, then the smallest name.
+`decide` gives the same answer faster when the same kind of pod comes again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,17 +16,22 @@ from numpy.typing import NDArray
 
 from tangram.engine.allocate import allocation_at
 from tangram.engine.choose import Floats
-from tangram.engine.columns import Bools
+from tangram.engine.columns import Bools, CardModel, Columns, Rows
 from tangram.engine.fit import Rules
 from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults, Placement, place
-from tangram.engine.score import leftover, node_scores
+from tangram.engine.score import idle_cards, leftover, node_scores
+from tangram.engine.shapes import Idle
 from tangram.engine.view import View
 from tangram.model.allocations import Allocation
+from tangram.model.pods import Role
 from tangram.model.requests import NodePolicy, Request
 from tangram.model.verdicts import NodeRule
 from tangram.units.ids import NodeName, PodUid
+
+DEMOTION = 1 << 20
+"""Outweighs every sum of preferences: a demoted node is the last resort."""
 
 
 class Candidates(NamedTuple):
@@ -44,15 +50,13 @@ EVERY_NODE = Candidates()
 
 @dataclass(slots=True)
 class Outcome:
-    """What a filter call found. `view` and `placement` are for `explain`, at once."""
+    """What the filter found on every node. Windows into live arrays: read at once, do not keep."""
 
     node: NodeName | None
     allocation: Allocation | None
     view: View
     placement: Placement
     score: Floats
-    chosen: int
-    """Row of the view, -1 when nothing fits."""
 
     @property
     def fitting(self) -> int:
@@ -70,47 +74,103 @@ def filter_nodes(
 ) -> Outcome:
     """Find the node and the cards for a request. Whatever the pod itself holds already counts as free."""
     view = ledger.view(candidates.names, without=(request.pod.uid, *without))
-    start, preference = _host_side(ledger, view, request, host_checked=candidates.host_checked)
+    start = host_room(view, request, host_checked=candidates.host_checked)
+    if not candidates.host_checked:
+        placing = ledger.placing.verdicts(request.placing).rule[view.rows]
+        start = np.where(placing != NodeRule.FITS, placing, start).astype(np.uint8)
+    placement, score = evaluate(view, request, defaults, frag, start)
+    outcome = Outcome(None, None, view, placement, score)
+    if placement.fits.any():
+        if frag is not None and uses_frag(request, defaults):
+            idle = idle_by_product(ledger.columns, idle_cards(ledger.view()))
+            outcome.score = score = score - prices(ledger, request, frag, idle)[view.nodes.product]
+        liking = preferences(ledger, request, candidates, view.rows)
+        chosen = winner(placement.fits, [liking, score, -leftover(view), -view.nodes.name_rank])
+        node = ledger.node_at(int(view.rows[chosen]))
+        outcome.node = node.name
+        outcome.allocation = allocation_at(node, request, placement, chosen)
+    return outcome
+
+
+def evaluate(
+    view: View, request: Request, defaults: Defaults, frag: FragScores | None, start: Rules
+) -> tuple[Placement, Floats]:
+    """Place and score the request on every row of the view whose `start` rule is `FITS`.
+
+    Each row's result depends on that row alone, which is what lets `decide` remember it.
+    """
     placement = place(view, request, defaults, start)
-    fits = placement.fits
-    if not fits.any():
-        return Outcome(None, None, view, placement, np.zeros(view.height), -1)
-    policy = request.node_policy or defaults.node_policy
-    if policy is NodePolicy.FRAG:
-        frag = frag if frag is not None else FragScores()
-        scores = frag.weigh(view, request, placement)
-    else:
-        scores = node_scores(view, request, placement, defaults)
-    if candidates.demoted:
-        rows = {ledger.row_of(name) for name in candidates.demoted}
-        preference = preference - np.where(
-            np.isin(view.rows, [row for row in rows if row is not None]), 1 << 20, 0
-        )
-    chosen = _winner(fits, [preference, scores, -leftover(view), -view.nodes.name_rank])
-    node = ledger.node_at(int(view.rows[chosen]))
-    return Outcome(
-        node.name, allocation_at(node, request, placement, chosen), view, placement, scores, chosen
+    if uses_frag(request, defaults):
+        return placement, (frag if frag is not None else FragScores()).weigh(view, request, placement)
+    return placement, node_scores(view, request, placement, defaults)
+
+
+def uses_frag(request: Request, defaults: Defaults) -> bool:
+    """Whether the room left for expected pods decides the node."""
+    return (request.node_policy or defaults.node_policy) is NodePolicy.FRAG
+
+
+def idle_by_product(columns: Columns, idle: Floats) -> Idle:
+    """The cluster's cards by product, given every row's idle cards' worth."""
+    height, products = columns.height, len(columns.products.values)
+    cards = columns.facts.present[:height].sum(axis=1)
+    product = columns.nodes.product[:height]
+    return Idle(
+        np.bincount(product, weights=cards, minlength=products).astype(np.float64),
+        np.bincount(product, weights=idle, minlength=products).astype(np.float64),
     )
 
 
-def _host_side(
-    ledger: Ledger, view: View, request: Request, *, host_checked: bool
-) -> tuple[Rules, NDArray[np.int32]]:
-    verdicts = ledger.placing.verdicts(request.placing)
-    preference = verdicts.preference[view.rows]
-    if host_checked:
-        rule = np.zeros(view.height, np.uint8)
-    else:
-        rule = verdicts.rule[view.rows]
-        passing = rule == NodeRule.FITS
-        rule[passing & (view.nodes.memory_free < request.host.memory)] = NodeRule.HOST_MEMORY
-        rule[passing & (view.nodes.cpu_free < request.host.cpu_milli)] = NodeRule.HOST_CPU
+def prices(ledger: Ledger, request: Request, frag: FragScores, idle: Idle) -> Floats:
+    """Per product, what the `frag` policy charges this pod for taking cards of it."""
+    columns = ledger.columns
+    # The dearest reading, so that a pod is charged alike whichever model it would take.
+    asked = max((_cards_asked(request, model) for model in columns.models.values), default=0.0)
+    return frag.prices(columns.models, columns.products.values, idle, asked)
+
+
+def _cards_asked(request: Request, model: CardModel) -> float:
+    """Cards' worth of that model the pod would take, containers that end not counted."""
+    asks = [
+        ask
+        for container in request.containers
+        if container.role is not Role.INIT
+        for ask in container.asks
+        if ask.vendor is model.vendor
+    ]
+    memory = sum(
+        ask.count * (ask.memory if ask.memory is not None else model.memory) / model.memory for ask in asks
+    )
+    cores = sum(
+        ask.count * (ask.cores if ask.cores is not None else model.cores) / model.cores for ask in asks
+    )
+    return max(memory, cores)
+
+
+def host_room(view: View, request: Request, *, host_checked: bool) -> Rules:
+    """Whether the host has the processors and memory the pod asks for; gone nodes fail here too."""
+    rule = np.zeros(view.height, np.uint8)
+    if not host_checked:
+        # As kube-scheduler does it: whoever asks for none is not stopped by a host that is oversold.
+        if request.host.memory:
+            rule[view.nodes.memory_free < request.host.memory] = NodeRule.HOST_MEMORY
+        if request.host.cpu_milli:
+            rule[view.nodes.cpu_free < request.host.cpu_milli] = NodeRule.HOST_CPU
     rule[~view.nodes.live] = NodeRule.NO_SUCH_CARDS
-    return rule, preference
+    return rule
 
 
-def _winner(fits: Bools, keys: list[NDArray[np.generic]]) -> int:
-    """The row that is largest by the keys in turn."""
+def preferences(ledger: Ledger, request: Request, candidates: Candidates, rows: Rows) -> NDArray[np.int32]:
+    """How much the pod's soft wishes like each row, with demoted nodes far below all others."""
+    liking = ledger.placing.verdicts(request.placing).preference[rows]
+    demoted = [row for name in candidates.demoted if (row := ledger.row_of(name)) is not None]
+    if demoted:
+        liking = liking - np.where(np.isin(rows, demoted), DEMOTION, 0).astype(np.int32)
+    return liking
+
+
+def winner(fits: Bools, keys: Sequence[NDArray[np.int32] | Floats]) -> int:
+    """The fitting row that is largest by the keys in turn."""
     rows = np.flatnonzero(fits)
     for key in keys:
         values = key[rows]

@@ -18,7 +18,6 @@ from tangram.engine.view import View
 from tangram.model.cards import AppClass
 from tangram.model.requests import Ask, AskKind, CardFilter, Request
 from tangram.model.verdicts import CardRule
-from tangram.units.memory import Bytes
 
 Rules = NDArray[np.uint8]
 
@@ -51,10 +50,10 @@ def card_rules(
     needs = needs_of(view, ask, request.app_class)
     sliced = ask.kind is AskKind.SLICE
     online = request.app_class is AppClass.ONLINE
-    rules = np.zeros(facts.present.shape, np.uint8)
+    rules = np.zeros_like(facts.present, np.uint8)
 
     def fail(rule: CardRule, where: Bools) -> None:
-        np.putmask(rules, where, rule.value)
+        np.copyto(rules, np.uint8(rule), where=where)
 
     # From the last rule to the first, so that what stays is the first that fails.
     if only is not None:
@@ -71,8 +70,8 @@ def card_rules(
     if not online:
         fail(CardRule.CORES, facts.cores - use.cores < needs.cores)
     fail(CardRule.MEMORY, facts.memory - use.memory < needs.memory)
-    if sliced and ask.memory is not None and len(view.tiers.values) > 1:
-        fail(CardRule.MEMORY_TIER, ~_tier_allows(view, ask.memory))
+    if sliced and (ask.memory is not None or ask.memory_percent < 100) and any(view.tiers.values):
+        fail(CardRule.MEMORY_TIER, ~_tier_allows(view, needs.memory))
     if mutex:
         fail(CardRule.MUTEX, use.slots > 0)
     fail(CardRule.SLOTS, use.slots >= facts.slots)
@@ -102,9 +101,16 @@ def _fail_unwanted_cards(fail: _Fail, view: View, wanted: CardFilter) -> None:
         fail(CardRule.UUID, view.where(wanted.not_uuids))
 
 
-def _tier_allows(view: View, memory: Bytes) -> Bools:
-    legal = np.array([not tiers or memory in tiers for tiers in view.tiers.values], np.bool_)
-    return legal[view.facts.tiers]
+def _tier_allows(view: View, memory: Int64s | int) -> Bools:
+    """A size fixed for all cards is looked up once; a share of the card is another size on each."""
+    if isinstance(memory, int):
+        legal = np.array([not tiers or memory in tiers for tiers in view.tiers.values], np.bool_)
+        return legal[view.facts.tiers]
+    allowed = np.ones_like(view.facts.present)
+    for number, tiers in enumerate(view.tiers.values):
+        if tiers:
+            allowed &= (view.facts.tiers != number) | np.isin(memory, tiers)
+    return allowed
 
 
 def _is_product(view: View, words: frozenset[str]) -> Bools:

@@ -1,45 +1,40 @@
-"""Placement that leaves the most room for the pods to come: the fragmentation gradient.
+"""Placement that leaves the most room for the pods to come.
 
-A node's fragments are the idle cards' worth that the expected demand could not use there, averaged over its typical
-shapes. The policy puts a pod where it adds the fewest. Only nodes that changed since the same kind of pod was last
-weighed are weighed again: a placement changes one node, so in steady state a decision costs a handful of rows.
+Four things about a placement are weighed, all in cards' worth, all against the expected demand:
+
+- *fragments*: idle cards' worth that the typical shapes could not use on the node, the gradient of the FGD study;
+- *stranding*: the part of the card's remainder expected to stay idle for good (`stranding`);
+- *starvation*: idle cards' worth for which the node has no processors left;
+- *price*: cards of a model that pods insist on are dearer, the fewer of them are idle.
+
+The sum is cut into coarse steps, so that the packing tie-breaker decides between placements that are all but equal.
+Policies of slices (QoS, app class) are not part of a shape: a card that runs another policy still counts as room.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from tangram.engine.choose import Choice, Floats
-from tangram.engine.columns import VENDOR_NUMBER, Bools, CardFacts, Int32s, Int64s, Rows, rows_of
-from tangram.engine.demand import NO_DEMAND, Demand, Shape
+from tangram.engine.choose import Floats
+from tangram.engine.columns import Bools, CardModel, Int32s, Int64s, Interned, Rows, rows_of
+from tangram.engine.demand import NO_DEMAND, Demand
 from tangram.engine.place import Placement, StepChoice
-from tangram.engine.view import UNREMEMBERED, View
-from tangram.model.pods import PodRef, Role
+from tangram.engine.shapes import Idle, Room, Shapes
+from tangram.engine.stranding import STEPS
+from tangram.engine.view import View
+from tangram.model.pods import Role
 from tangram.model.requests import AskKind, Request
 from tangram.model.verdicts import CardRule
-from tangram.units.ids import Namespace, PodName, PodUid
 
-_REMEMBERED_KINDS = 512
-_NOBODY = PodRef(Namespace(""), PodName(""), PodUid(""))
-
-
-class Room(NamedTuple):
-    """What each card of some nodes has left."""
-
-    memory: Int64s
-    cores: Int32s
-    slots: Int32s
-    idle: Floats
-    """Cards' worth nobody holds: the mean of free memory and free compute."""
+CHUNK = 256
+"""Nodes weighed at a time: few enough that cards times shapes stay in the processor's cache."""
 
 
 class Fragments(NamedTuple):
-    """How the demand's shapes find some nodes; the shape is on the last axis."""
+    """How the demand finds some nodes; the shape is on the last axis."""
 
     fits: Bools
     """Per node, card and shape."""
@@ -53,241 +48,184 @@ class Fragments(NamedTuple):
     """Per node, the expected idle cards' worth that the next pod cannot use."""
 
 
-class _Shapes:
-    """The demand's shapes as arrays."""
-
-    def __init__(self, demand: Demand, products: list[str]) -> None:
-        shapes = [shape for shape, _ in demand.shapes]
-        self.weight: Floats = np.array([weight for _, weight in demand.shapes], np.float64)
-        self.count: Int32s = np.array([shape.count for shape in shapes], np.int32)
-        self.cpu: Int64s = np.array([shape.cpu_milli for shape in shapes], np.int64)
-        self.vendor = np.array([-1 if s.vendor is None else VENDOR_NUMBER[s.vendor] for s in shapes], np.int8)
-        self.whole: Bools = np.array([shape.kind is AskKind.WHOLE for shape in shapes], np.bool_)
-        self.memory: Int64s = np.array([-1 if s.memory is None else s.memory for s in shapes], np.int64)
-        self.percent: Int64s = np.array([shape.memory_percent for shape in shapes], np.int64)
-        self.cores: Int32s = np.array([-1 if s.cores is None else s.cores for s in shapes], np.int32)
-        self.allowed: Bools = np.array(
-            [[_allows(shape, product) for shape in shapes] for product in products], np.bool_
-        ).reshape(len(products), len(shapes))
-
-    def fits(self, view: View, rows: Rows, room: Room) -> Bools:
-        """Whether each card of the rows, with that room, could serve each shape."""
-        facts = rows_of(view.facts, rows)
-        offered = np.where(self.whole, facts.whole[:, :, None], facts.sliced[:, :, None])
-        usable = facts.present & facts.healthy & ~facts.cordoned & (room.slots > 0)
-        memory = np.where(self.memory >= 0, self.memory, facts.memory[:, :, None] * self.percent // 100)
-        cores = np.where(self.cores >= 0, self.cores, facts.cores[:, :, None])
-        fits = (
-            offered
-            & usable[:, :, None]
-            & self.allowed[facts.product]
-            & (facts.vendor[:, :, None] == self.vendor)
-        )
-        fits &= room.memory[:, :, None] >= memory
-        fits &= room.cores[:, :, None] >= cores
-        return fits
-
-
-def _allows(shape: Shape, product: str) -> bool:
-    return not shape.products or any(word.casefold() in product.casefold() for word in shape.products)
-
-
-def room_of(view: View, rows: Rows) -> Room:
-    """What the cards of the rows have left now."""
-    facts, use = rows_of(view.facts, rows), rows_of(view.use, rows)
-    return _room(facts, facts.memory - use.memory, facts.cores - use.cores, facts.slots - use.slots)
-
-
-def _room(facts: CardFacts, memory: Int64s, cores: Int32s, slots: Int32s) -> Room:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        idle = (memory / facts.memory + cores / facts.cores) / 2
-    usable = facts.present & facts.healthy & np.isfinite(idle)
-    return Room(memory, cores, slots, np.where(usable, idle, 0.0))
-
-
-def fragments(view: View, rows: Rows, shapes: _Shapes) -> Fragments:
-    """The fragments of the rows as they are."""
-    room = room_of(view, rows)
-    fits = shapes.fits(view, rows, room)
-    fitting = fits.sum(axis=1, dtype=np.int32)
-    unusable = (room.idle[:, :, None] * ~fits).sum(axis=1)
-    idle = room.idle.sum(axis=1)
-    served = _served(shapes, fitting, view.nodes.cpu_free[rows])
-    return Fragments(fits, fitting, unusable, idle, _amount(shapes, served, unusable, idle))
-
-
-def _served(shapes: _Shapes, fitting: Int32s, cpu_free: Int64s) -> Bools:
-    """Which shapes a node could take at all. A shape without cards can use none of the idle ones."""
-    room_for_cpu = cpu_free.reshape(*cpu_free.shape, *([1] * (fitting.ndim - cpu_free.ndim))) >= shapes.cpu
-    return (shapes.count > 0) & (fitting >= shapes.count) & room_for_cpu
-
-
-def _amount(shapes: _Shapes, served: Bools, unusable: Floats, idle: Floats) -> Floats:
-    return np.where(served, unusable, idle[..., None]) @ shapes.weight
-
-
-@dataclass(slots=True)
-class _Kind:
-    """What is remembered about one kind of pod: per row, its score, the card it would take, and when that was so."""
-
-    clock: Int64s
-    score: Floats
-    column: NDArray[np.intp]
-
-    @classmethod
-    def unknown(cls, height: int) -> _Kind:
-        return cls(np.full(height, UNREMEMBERED, np.int64), np.zeros(height), np.zeros(height, np.intp))
+FRAGMENT_WEIGHT = 3
+STRANDING_WEIGHT = 20
+STARVATION_WEIGHT = 2
+PRICE_WEIGHT = 10
+STEP = 0.06
+"""Cards' worth. Gains that differ by less are noise of the demand; following them packs worse than ignoring them."""
+DEAREST = 3.0
 
 
 class FragScores:
-    """Scores under the `frag` policy, remembered per kind of pod and row."""
+    """Scores under the `frag` policy, against one demand at a time."""
 
     def __init__(self, demand: Demand = NO_DEMAND) -> None:
         self._demand = demand
-        self._shapes: _Shapes | None = None
-        self._kinds: dict[Request, _Kind] = {}
-        self._products = 0
+        self._shapes = Shapes(demand, ())
+
+    @property
+    def demand(self) -> Demand:
+        return self._demand
 
     def expect(self, demand: Demand) -> None:
         """Weigh against another demand from now on."""
-        if demand != self._demand:
-            self._demand = demand
-            self._shapes = None
+        self._demand = demand
+        self._shapes = Shapes(demand, ())
 
     def weigh(self, view: View, request: Request, placement: Placement) -> Floats:
-        """Score every fitting row; a lone slice is moved to the card that leaves the fewest fragments."""
-        shapes = self._shapes_for(view)
-        kind = self._kind_of(request, int(view.rows.max(initial=0)) + 1)
-        stale = placement.fits & ((view.clock > kind.clock[view.rows]) | (view.clock == UNREMEMBERED))
-        positions = np.flatnonzero(stale)
-        if positions.size:
-            rows = view.rows[positions]
-            kind.score[rows], kind.column[rows] = _weigh_rows(view, positions, shapes, request, placement)
-            kind.clock[rows] = view.clock[positions]
-        if _is_lone_slice(placement):
-            _move_to(placement, kind.column[view.rows])
-        return kind.score[view.rows]
+        """Steps gained on every fitting row; a lone slice is moved to the card that gains most."""
+        shapes = self._shapes_for(view.models)
+        score = np.zeros(view.height)
+        fitting = np.flatnonzero(placement.fits)
+        lone = _lone_slice(placement)
+        for begin in range(0, fitting.size, CHUNK):
+            positions = fitting[begin : begin + CHUNK]
+            batch = _Batch(view, positions, shapes, request.host.cpu_milli)
+            score[positions] = (
+                _steps(batch.gain_of_all(placement.choices))
+                if lone is None
+                else _move_lone_slice(batch, lone)
+            )
+        return score
 
-    def _shapes_for(self, view: View) -> _Shapes:
-        products = view.products.values
-        if self._shapes is None or self._products != len(products):
-            self._shapes = _Shapes(self._demand, products)
-            self._products = len(products)
-            self._kinds.clear()
+    def prices(
+        self, models: Interned[CardModel], products: Sequence[str], idle: Idle, cards_asked: float
+    ) -> Floats:
+        """Per product, the steps a pod of that size is charged for taking such cards."""
+        shapes = self._shapes_for(models)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scarcity = (idle.idle.sum() / idle.cards.sum()) / (idle.idle / idle.cards)
+        wanted = shapes.captive_load(products, idle)
+        dearness = np.minimum(wanted * np.where(idle.idle > 0, scarcity, 0.0), DEAREST)
+        return _steps(PRICE_WEIGHT * dearness * cards_asked)
+
+    def _shapes_for(self, models: Interned[CardModel]) -> Shapes:
+        if len(self._shapes.models) != len(models.values):
+            self._shapes = Shapes(self._demand, tuple(models.values))
         return self._shapes
 
-    def _kind_of(self, request: Request, height: int) -> _Kind:
-        key = msgspec.structs.replace(request, pod=_NOBODY)
-        kind = self._kinds.pop(key, None)
-        if kind is None:
-            kind = _Kind.unknown(height)
-        elif kind.clock.size < height:
-            larger = _Kind.unknown(height)
-            larger.clock[: kind.clock.size] = kind.clock
-            larger.score[: kind.clock.size] = kind.score
-            larger.column[: kind.clock.size] = kind.column
-            kind = larger
-        self._kinds[key] = kind
-        if len(self._kinds) > _REMEMBERED_KINDS:
-            del self._kinds[next(iter(self._kinds))]
-        return kind
+
+def _steps(gain: Floats) -> Floats:
+    # What is equal on paper must be equal here, whatever the last bit says.
+    return np.floor(gain / STEP + 1e-9)
 
 
-def _is_lone_slice(placement: Placement) -> bool:
-    return (
-        len(placement.choices) == 1
-        and placement.choices[0].step.ask.kind is AskKind.SLICE
-        and placement.choices[0].step.ask.count == 1
-    )
+def fragments_of(view: View, demand: Demand) -> Floats:
+    """Per row, the expected idle cards' worth that the next pod of the demand cannot use."""
+    everyone = np.arange(view.height, dtype=np.intp)
+    return _Batch(view, everyone, Shapes(demand, tuple(view.models.values)), 0).before.amount
 
 
-def _move_to(placement: Placement, columns: NDArray[np.intp]) -> None:
-    only = placement.choices[0]
-    turn = np.zeros_like(only.choice.turn)
-    turn[np.arange(columns.size), columns] = 1
-    placement.choices[0] = only._replace(choice=Choice(only.choice.enough, turn, turn.astype(np.int64)))
+class _Batch:
+    """Some nodes as they are, ready to be asked what a pod would make of them."""
+
+    def __init__(self, view: View, positions: Rows, shapes: Shapes, cpu_asked: int) -> None:
+        self.positions = positions
+        self.shapes = shapes
+        everything = positions.size == view.height
+        self.facts = view.facts if everything else rows_of(view.facts, positions)
+        use = view.use if everything else rows_of(view.use, positions)
+        self.usable = self.facts.present & self.facts.healthy & ~self.facts.cordoned
+        self.slots_left = self.facts.slots - use.slots
+        self.memory_left = self.facts.memory - use.memory
+        self.cores_left = self.facts.cores - use.cores
+        self.cpu_before: Int64s = view.nodes.cpu_free[positions]
+        self.cpu_after = self.cpu_before - cpu_asked
+        self.now = self.room(self.memory_left, self.cores_left, self.slots_left)
+        fits = shapes.fits(self.facts.model, self.now)
+        fitting = fits.sum(axis=1, dtype=np.int32)
+        unusable = (self.now.idle[:, :, None] * ~fits).sum(axis=1)
+        idle = self.now.idle.sum(axis=1)
+        amount = shapes.fragments(fitting, unusable, idle, self.cpu_before)
+        self.before = Fragments(fits, fitting, unusable, idle, amount)
+
+    def room(self, memory: Int64s, cores: Int32s, slots: Int32s) -> Room:
+        """What cards with that much left can still offer."""
+        facts = self.facts
+        with np.errstate(divide="ignore", invalid="ignore"):
+            memory_share, cores_share = memory / facts.memory, cores / facts.cores
+        open_to_pods = self.usable & (slots > 0)
+        return Room(
+            np.where(open_to_pods, memory, -1),
+            np.where(open_to_pods, cores, -1).astype(np.int32),
+            np.where(self.usable, (memory_share + cores_share) / 2, 0.0),
+            np.where(self.usable, np.minimum(memory_share, cores_share), 0.0),
+        )
+
+    def gain_of_each(self, chosen: StepChoice) -> Floats:
+        """What each card of each node would gain by the slice going there."""
+        memory, cores = self._needs(chosen)
+        now, before = self.now, self.before
+        then = self.room(self.memory_left - memory, self.cores_left - cores, self.slots_left - 1)
+        fits = self.shapes.fits(self.facts.model, then)
+        fitting = before.fitting[:, None, :] - before.fits + fits
+        unusable = (
+            before.unusable[:, None, :] + then.idle[:, :, None] * ~fits - now.idle[:, :, None] * ~before.fits
+        )
+        idle = before.idle[:, None] - now.idle + then.idle
+        saved = before.amount[:, None] - self.shapes.fragments(fitting, unusable, idle, self.cpu_after)
+        starved = self._starved(idle, self.cpu_after) - self._starved(before.idle, self.cpu_before)[:, None]
+        freed = self._stranded(now) - self._stranded(then)
+        return FRAGMENT_WEIGHT * saved - STARVATION_WEIGHT * starved + STRANDING_WEIGHT * freed
+
+    def gain_of_all(self, choices: list[StepChoice]) -> Floats:
+        """What each node would gain with everything chosen in place. Only containers that stay count."""
+        memory, cores, slots = self.memory_left, self.cores_left, self.slots_left
+        for chosen in choices:
+            if chosen.step.role is not Role.INIT:
+                units = chosen.choice.units[self.positions]
+                need_memory, need_cores = self._needs(chosen)
+                memory = memory - units * need_memory
+                cores = cores - (units * need_cores).astype(np.int32)
+                slots = slots - units.astype(np.int32)
+        then, before = self.room(memory, cores, slots), self.before
+        fits = self.shapes.fits(self.facts.model, then)
+        unusable, idle = (then.idle[:, :, None] * ~fits).sum(axis=1), then.idle.sum(axis=1)
+        fitting = fits.sum(axis=1, dtype=np.int32)
+        saved = before.amount - self.shapes.fragments(fitting, unusable, idle, self.cpu_after)
+        starved = self._starved(idle, self.cpu_after) - self._starved(before.idle, self.cpu_before)
+        freed = (self._stranded(self.now) - self._stranded(then)).sum(axis=1)
+        return FRAGMENT_WEIGHT * saved - STARVATION_WEIGHT * starved + STRANDING_WEIGHT * freed
+
+    def _starved(self, idle: Floats, cpu: Int64s) -> Floats:
+        """Idle cards' worth for which no processors are left."""
+        if self.shapes.cpu_per_card <= 0:
+            return np.zeros_like(idle)
+        fed = cpu / self.shapes.cpu_per_card
+        return np.maximum(0.0, idle - fed.reshape(*fed.shape, *([1] * (idle.ndim - 1))))
+
+    def _stranded(self, room: Room) -> Floats:
+        """Cards' worth of each remainder expected to stay idle. A card all free or all taken strands nothing."""
+        left = np.rint(room.left * STEPS).astype(np.int64)
+        part = np.where((left > 0) & (left < STEPS), left, 0)
+        return self.shapes.stranded[self.facts.model, part] / STEPS
+
+    def _needs(self, chosen: StepChoice) -> tuple[Int64s | int, Int32s | int]:
+        memory, cores = chosen.needs
+        return (
+            memory if isinstance(memory, int) else memory[self.positions],
+            cores if isinstance(cores, int) else cores[self.positions],
+        )
 
 
-def _weigh_rows(
-    view: View, positions: Rows, shapes: _Shapes, request: Request, placement: Placement
-) -> tuple[Floats, NDArray[np.intp]]:
-    before = fragments(view, positions, shapes)
-    cpu_left = view.nodes.cpu_free[positions] - request.host.cpu_milli
-    if _is_lone_slice(placement):
-        only = placement.choices[0]
-        fits = only.rules[positions] == CardRule.FITS
-        after = _after_each(view, positions, shapes, before, chosen=only, cpu_left=cpu_left)
-        gain = np.where(fits, quantised(before.amount[:, None] - after), -np.inf)
-        # Of the cards that leave equally few fragments, the fullest: it keeps the emptier ones for larger pods.
-        idle = room_of(view, positions).idle
-        best = gain == gain.max(axis=1)[:, None]
-        column = np.where(best, -idle, -np.inf).argmax(axis=1)
-        return gain.max(axis=1), column
-    after_all = _after_all(view, positions, shapes, before, choices=placement.choices, cpu_left=cpu_left)
-    return quantised(before.amount - after_all), np.zeros(positions.size, np.intp)
+def _lone_slice(placement: Placement) -> StepChoice | None:
+    """The one ask of a pod that wants a part of one card; only such a pod can be moved card by card."""
+    if len(placement.choices) != 1:
+        return None
+    ask = placement.choices[0].step.ask
+    return placement.choices[0] if ask.kind is AskKind.SLICE and ask.count == 1 else None
 
 
-def quantised(gain: Floats) -> Floats:
-    """Fragments saved as a whole number from 0 to 100.
-
-    Coarse on purpose: gains that differ by less than a step are noise of the demand, and leaving them to the packing
-    tie-breaker allocates more than following them does.
-    """
-    return np.floor(100 / (1 + np.exp(-gain)))
-
-
-def _after_each(
-    view: View, positions: Rows, shapes: _Shapes, before: Fragments, *, chosen: StepChoice, cpu_left: Int64s
-) -> Floats:
-    """Fragments of each node had the slice gone to each of its cards: per node and card."""
-    now = room_of(view, positions)
-    then = _room_after(view, positions, chosen, np.ones(now.idle.shape, np.int64))
-    fits = shapes.fits(view, positions, then)
-    fitting = before.fitting[:, None, :] - before.fits + fits
-    unusable = (
-        before.unusable[:, None, :] + then.idle[:, :, None] * ~fits - now.idle[:, :, None] * ~before.fits
-    )
-    idle = before.idle[:, None] - now.idle + then.idle
-    return _amount(shapes, _served(shapes, fitting, cpu_left), unusable, idle)
-
-
-def _after_all(
-    view: View,
-    positions: Rows,
-    shapes: _Shapes,
-    before: Fragments,
-    *,
-    choices: list[StepChoice],
-    cpu_left: Int64s,
-) -> Floats:
-    """Fragments of each node with everything chosen in place. Only containers that stay count."""
-    room = room_of(view, positions)
-    for chosen in choices:
-        if chosen.step.role is not Role.INIT:
-            units = chosen.choice.units[positions]
-            room = _room_less(view, positions, room, chosen, units)
-    if not choices:
-        served = _served(shapes, before.fitting, cpu_left)
-        return _amount(shapes, served, before.unusable, before.idle)
-    fits = shapes.fits(view, positions, room)
-    unusable = (room.idle[:, :, None] * ~fits).sum(axis=1)
-    served = _served(shapes, fits.sum(axis=1, dtype=np.int32), cpu_left)
-    return _amount(shapes, served, unusable, room.idle.sum(axis=1))
-
-
-def _room_after(view: View, positions: Rows, chosen: StepChoice, units: Int64s) -> Room:
-    return _room_less(view, positions, room_of(view, positions), chosen, units)
-
-
-def _room_less(view: View, positions: Rows, room: Room, chosen: StepChoice, units: Int64s) -> Room:
-    memory, cores = (
-        need if isinstance(need, int) else need[positions]
-        for need in (chosen.needs.memory, chosen.needs.cores)
-    )
-    facts = rows_of(view.facts, positions)
-    return _room(
-        facts,
-        room.memory - units * memory,
-        room.cores - (units * cores).astype(np.int32),
-        room.slots - units.astype(np.int32),
-    )
+def _move_lone_slice(batch: _Batch, chosen: StepChoice) -> Floats:
+    """Put the slice where it gains most, of those on the fullest card; the gain is the node's."""
+    positions = batch.positions
+    fits = chosen.rules[positions] == CardRule.FITS
+    gain = np.where(fits, _steps(batch.gain_of_each(chosen)), -np.inf)
+    best = gain.max(axis=1)
+    # The fullest card keeps the emptier ones for larger pods.
+    column = np.where(gain == best[:, None], -batch.now.idle, -np.inf).argmax(axis=1)
+    for array in (chosen.choice.turn, chosen.choice.units):
+        array[positions] = 0
+        array[positions, column] = 1
+    return best

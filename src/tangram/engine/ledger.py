@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tangram.engine.columns import Columns, Rows, copy_of, rows_of
+from tangram.engine.columns import Columns, Int64s, Rows, copy_of, rows_of
 from tangram.engine.holdings import Holding, apply, charges_for
 from tangram.engine.hostrules import PlacingRules
 from tangram.engine.topology import TopologyTables
@@ -163,27 +163,8 @@ class Ledger:
 
         The view may be a window into live arrays: decide from it at once, do not keep it.
         """
-        self._rank_names()
-        columns = self.columns
-        if names is None:
-            chosen: Rows | slice = slice(0, columns.height)
-            rows = np.arange(columns.height, dtype=np.intp)
-        else:
-            rows = np.fromiter(
-                (home.row for name in names if (home := self._homes.get(name)) is not None), dtype=np.intp
-            )
-            chosen = rows
-        view = View(
-            rows=rows,
-            facts=rows_of(columns.facts, chosen),
-            use=rows_of(columns.use, chosen),
-            nodes=rows_of(columns.nodes, chosen),
-            clock=self._row_clock[chosen],
-            tables=self.tables,
-            products=columns.products,
-            tiers=columns.tiers,
-            cells=self._cells,
-        )
+        rows = self.rows(names)
+        view = self.view_of_rows(rows, slice(0, self.columns.height) if names is None else rows)
         removed = [holding for uid in without if (holding := self._holdings.get(uid)) is not None]
         if removed:
             view.use, view.nodes, view.clock = copy_of(view.use), copy_of(view.nodes), view.clock.copy()
@@ -194,6 +175,36 @@ class Ledger:
                     apply(holding, view.use, view.nodes, position[home.row], sign=-1)
                     view.clock[position[home.row]] = UNREMEMBERED
         return view
+
+    def rows(self, names: Iterable[NodeName] | None = None) -> Rows:
+        """The rows of the named nodes that are known, or of every row in use."""
+        if names is None:
+            return np.arange(self.columns.height, dtype=np.intp)
+        homes = (self._homes.get(name) for name in names)
+        return np.fromiter((home.row for home in homes if home is not None), dtype=np.intp)
+
+    def view_of_rows(self, rows: Rows, chosen: Rows | slice | None = None) -> View:
+        """The state of those rows. A slice that names the same rows saves the copying."""
+        self._rank_names()
+        columns = self.columns
+        if chosen is None:
+            chosen = slice(int(rows[0]), int(rows[0]) + 1) if rows.size == 1 else rows
+        return View(
+            rows=rows,
+            facts=rows_of(columns.facts, chosen),
+            use=rows_of(columns.use, chosen),
+            nodes=rows_of(columns.nodes, chosen),
+            clock=self._row_clock[chosen],
+            tables=self.tables,
+            products=columns.products,
+            tiers=columns.tiers,
+            models=columns.models,
+            cells=self._cells,
+        )
+
+    def stale(self, rows: Rows, seen: Int64s) -> Rows:
+        """Those of the rows that changed after the clock readings in `seen`, which is indexed by row."""
+        return rows[self._row_clock[rows] > seen[rows]]
 
     def node_at(self, row: int) -> Node:
         """The node of a live row."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tangram.engine.choose import Choice, by_order, by_set, order_keys
+from tangram.engine.choose import Choice, by_order, by_set, online_keys, order_keys
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER, Bools, CardUse, Int32s, Int64s, copy_of
 from tangram.engine.fit import Needs, Rules, card_rules
 from tangram.engine.view import View
@@ -49,6 +49,14 @@ class StepChoice(NamedTuple):
     rules: Rules
 
 
+class Together(NamedTuple):
+    """What all containers of a one-card pod take of the card at their highest moment."""
+
+    memory: Int64s
+    cores: Int32s
+    slots: int
+
+
 @dataclass(slots=True)
 class Placement:
     """Where every node of the batch would put the pod, or the first thing that stopped it."""
@@ -60,6 +68,8 @@ class Placement:
     card_rule: Rules
     """`CardRule` per card at the step that failed (or the last one tried)."""
     choices: list[StepChoice] = field(default_factory=list)
+    together: Together | None = None
+    """Set when all containers were tried as one, on one card."""
 
     @property
     def fits(self) -> Bools:
@@ -95,7 +105,7 @@ def place(view: View, request: Request, defaults: Defaults, start: Rules) -> Pla
         use = staying.use if step.role is not Role.INIT else _during_init(view, request, placement, step).use
         own = _own_cards(placement) if step.role is Role.INIT else None
         result = _take(view, use, request, step, order=order, own=own)
-        _note(placement, number, step, result)
+        _note(view, placement, number, step, result)
         placement.choices.append(StepChoice(step, result.choice, result.needs, result.rules))
         if step.role is not Role.INIT and number + 1 < len(steps):
             staying.add(result.choice, result.needs, request)
@@ -149,25 +159,37 @@ def _take(
     ask = step.ask
     rules, needs = card_rules(view, use, ask, request, mutex=CardOrder.MUTEX in order)
     fits = rules == CardRule.FITS
+    units_free = _units_free(view, use, ask)
     if own is not None:
-        sufficient = (fits & own).sum(axis=1) >= ask.count
+        units = 1 if units_free is None else units_free
+        sufficient = ((fits & own) * units).sum(axis=1) >= ask.count
         fits &= own | ~sufficient[:, None]
 
     def ordered() -> Choice:
         keys = order_keys(
             view, use, needs, order=order, weights=request.weights, numa_first=request.numa_first
         )
-        return by_order(fits, _units_free(view, use, ask), ask.count, keys)
+        if request.app_class is AppClass.ONLINE:
+            keys = [*online_keys(view), *keys]
+        return by_order(fits, units_free, ask.count, keys)
 
-    if not _chosen_as_set(view, request, ask, order):
-        return _Taken(rules, needs, ordered(), None)
     scope = request.required_scope if request.required_scope is not TopologyScope.NODE else None
+    as_set = _chosen_as_set(view, request, ask, order)
+    if not as_set.any():
+        return _Taken(rules, needs, *_inside_one_card(ordered(), scope))
     least_damage = request.node_policy is NodePolicy.BINPACK
-    choice, outside = by_set(view, fits, ask.count, least_damage=least_damage, scope=scope)
-    tableless = view.nodes.table < 0
-    if tableless.any():
-        choice = _rowwise(tableless, ordered(), choice)
+    choice, outside = by_set(view, fits & as_set[:, None], ask.count, least_damage=least_damage, scope=scope)
+    if not as_set.all():
+        other, other_outside = _inside_one_card(ordered(), scope)
+        choice = _rowwise(as_set, choice, other)
+        outside = np.where(as_set, outside, other_outside)
     return _Taken(rules, needs, choice, outside)
+
+
+def _inside_one_card(choice: Choice, scope: TopologyScope | None) -> tuple[Choice, Bools]:
+    """Cards that no table tells the distance of: only units of one card are known to lie within a scope."""
+    several = choice.enough & (choice.taken.sum(axis=1) > 1) & (scope is not None)
+    return choice._replace(enough=choice.enough & ~several), several
 
 
 def _rowwise(where: Bools, one: Choice, other: Choice) -> Choice:
@@ -180,29 +202,41 @@ def _rowwise(where: Bools, one: Choice, other: Choice) -> Choice:
     )
 
 
-def _chosen_as_set(view: View, request: Request, ask: Ask, order: Order) -> bool:
-    """Whether connections decide. Parts of cards go by the person's order unless links were asked for."""
+def _chosen_as_set(view: View, request: Request, ask: Ask, order: Order) -> Bools:
+    """Per row, whether connections decide. Parts of cards go by the person's order unless links were asked for."""
+    tabled = view.nodes.table >= 0
     if ask.kind is AskKind.WHOLE:
-        return not bool(view.facts.several_units.any())
-    exclusive = ask.cores is None or ask.cores >= int(view.facts.cores.max(initial=0))
-    linked = CardOrder.TOPOLOGY in order or request.required_scope is not None
-    return (exclusive and request.app_class is None) or (linked and ask.count > 1)
+        return tabled & ~view.facts.several_units.any(axis=1)
+    if ask.count > 1 and (CardOrder.TOPOLOGY in order or request.required_scope is not None):
+        return tabled
+    if request.app_class is not None:
+        return np.zeros(view.height, np.bool_)
+    return tabled if ask.cores is None else tabled & (view.facts.cores.max(axis=1, initial=0) <= ask.cores)
 
 
 def _units_free(view: View, use: CardUse, ask: Ask) -> Int32s | None:
     if ask.kind is AskKind.SLICE or not view.facts.several_units.any():
         return None
-    return np.where(view.facts.several_units, view.facts.slots - use.slots, 1).astype(np.int32)
+    facts = view.facts
+    free = facts.slots - use.slots
+    # A card may hold more than its units add up to, when its mode changed under a tenant or a guess was charged to it.
+    for left, unit in (
+        (facts.memory - use.memory, facts.unit_memory),
+        (facts.cores - use.cores, facts.unit_cores),
+    ):
+        free = np.where(unit > 0, np.minimum(free, left // np.maximum(unit, 1)), free)
+    return np.where(facts.several_units, free, 1).astype(np.int32)
 
 
-def _note(placement: Placement, number: int, step: Step, result: _Taken) -> None:
+def _note(view: View, placement: Placement, number: int, step: Step, result: _Taken) -> None:
     """Record what this step did to the rows that were still in the running."""
     running = placement.rule == NodeRule.FITS
     failing = running & ~result.choice.enough
     if not failing.any():
         return
-    offered = ~np.isin(result.rules, (CardRule.ABSENT, CardRule.VENDOR, CardRule.MODE)).astype(np.bool_)
-    too_few = failing & (offered.sum(axis=1) < step.ask.count)
+    offered = (result.rules == CardRule.FITS) | (result.rules > CardRule.MODE)
+    units = np.where(view.facts.several_units, view.facts.slots, 1)
+    too_few = failing & ((offered * units).sum(axis=1) < step.ask.count)
     placement.rule[failing] = NodeRule.CARDS
     placement.rule[too_few] = NodeRule.NO_SUCH_CARDS
     if result.outside_scope is not None:
@@ -222,7 +256,7 @@ def _place_on_one_card(
         own_rules, needs = card_rules(view, view.use, step.ask, request, mutex=mutex)
         np.copyto(rules, own_rules, where=own_rules != CardRule.FITS)
         each_needs.insert(0, needs)
-    memory, cores, slots = _peak(view, steps, each_needs)
+    placement.together = memory, cores, slots = _peak(view, steps, each_needs)
     facts, use = view.facts, view.use
     passing = rules == CardRule.FITS
     for rule, short in (
@@ -234,13 +268,13 @@ def _place_on_one_card(
     needs = Needs(memory, cores)
     keys = order_keys(view, use, needs, order=order, weights=request.weights, numa_first=request.numa_first)
     choice = by_order(rules == CardRule.FITS, None, 1, keys)
-    _note(placement, 0, steps[0], _Taken(rules, needs, choice, None))
+    _note(view, placement, 0, steps[0], _Taken(rules, needs, choice, None))
     placement.choices.extend(
         StepChoice(step, choice, needs, rules) for step, needs in zip(steps, each_needs, strict=True)
     )
 
 
-def _peak(view: View, steps: list[Step], needs: list[Needs]) -> tuple[Int64s, Int32s, int]:
+def _peak(view: View, steps: list[Step], needs: list[Needs]) -> Together:
     """The largest hold of all containers on one card, as `usage.holds_of` would count it."""
     zero = np.zeros(view.facts.present.shape, np.int64)
     memory, cores, slots = zero.copy(), zero.copy(), 0
@@ -258,7 +292,7 @@ def _peak(view: View, steps: list[Step], needs: list[Needs]) -> tuple[Int64s, In
             init_memory = np.maximum(init_memory, need.memory + sum((each.memory for each in before), zero))
             init_cores = np.maximum(init_cores, need.cores + sum((each.cores for each in before), zero))
             init_slots = max(init_slots, 1 + len(before))
-    return (
+    return Together(
         np.maximum(memory, init_memory),
         np.maximum(cores, init_cores).astype(np.int32),
         max(slots, init_slots),

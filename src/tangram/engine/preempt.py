@@ -7,7 +7,7 @@ without one is enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 
 import msgspec
@@ -50,10 +50,10 @@ class Preemption(msgspec.Struct, frozen=True):
 def preempt(
     ledger: Ledger, request: Request, defaults: Defaults, candidates: Candidates = EVERY_NODE
 ) -> Preemption | None:
-    """The kindest way to make room, or None when evicting every less important pod would not help."""
+    """The kindest way to make room, or None when the pod needs none, or evicting everyone weaker would not help."""
     weaker = _weaker_by_node(ledger, request, candidates.names)
     everyone = [tenant.pod.uid for tenants in weaker.values() for tenant in tenants]
-    if not everyone:
+    if not everyone or filter_nodes(ledger, request, defaults, candidates).node is not None:
         return None
     narrowed = candidates._replace(names=tuple(weaker))
     outcome = filter_nodes(ledger, request, defaults, narrowed, without=everyone)
@@ -64,7 +64,12 @@ def preempt(
     found = [
         preemption
         for name in hopeful[:MOST_NODES]
-        if (preemption := _on_node(ledger, request, defaults, name, weaker[name])) is not None
+        if (
+            preemption := _on_node(
+                ledger, request, defaults, candidates._replace(names=(name,)), weaker=weaker[name]
+            )
+        )
+        is not None
     ]
     return min(found, key=lambda preemption: preemption.cost, default=None)
 
@@ -88,10 +93,8 @@ def _weaker_by_node(
 
 
 def _on_node(
-    ledger: Ledger, request: Request, defaults: Defaults, name: NodeName, weaker: Sequence[Tenant]
+    ledger: Ledger, request: Request, defaults: Defaults, here: Candidates, *, weaker: Sequence[Tenant]
 ) -> Preemption | None:
-    here = Candidates(names=(name,), host_checked=True)
-
     def fits_without(victims: Iterable[Tenant]) -> Allocation | None:
         uids: list[PodUid] = [victim.pod.uid for victim in victims]
         return filter_nodes(ledger, request, defaults, here, without=uids).allocation
@@ -103,16 +106,16 @@ def _on_node(
         victims = _fewest(pool, fits_without)
         allocation = fits_without(victims)
         if allocation is not None:
-            return Preemption(name, tuple(victims), allocation)
+            return Preemption(allocation.node, tuple(victims), allocation)
     return None
 
 
 def _fewest(pool: Sequence[Tenant], fits_without: _Fits) -> list[Tenant]:
-    """The smallest set that makes room, exactly while that is affordable, else by giving back the most important."""
+    """The kindest set that makes room, exactly while that is affordable, else by giving back the most important."""
     tries = 0
-    for size in range(1, len(pool)):
+    for groups in _kindest_first(pool):
         best: list[Tenant] | None = None
-        for group in combinations(pool, size):
+        for group in groups:
             tries += 1
             if tries > MOST_TRIES:
                 return best or _given_back(pool, fits_without)
@@ -123,6 +126,23 @@ def _fewest(pool: Sequence[Tenant], fits_without: _Fits) -> list[Tenant]:
         if best is not None:
             return best
     return list(pool)
+
+
+def _kindest_first(pool: Sequence[Tenant]) -> Iterator[Iterator[tuple[Tenant, ...]]]:
+    """Sets that break equally many budgets and are equally large, group by group in the order of `cost`.
+
+    A pool with protected pods in it was only taken because sparing all of them is not enough.
+    """
+    protected = [tenant for tenant in pool if tenant.protected_by]
+    others = [tenant for tenant in pool if not tenant.protected_by]
+    for broken in range(1 if protected else 0, len(protected) + 1):
+        for more in range(len(others) + 1):
+            if broken + more:
+                yield (
+                    one + other
+                    for one in combinations(protected, broken)
+                    for other in combinations(others, more)
+                )
 
 
 def _worth(victims: Iterable[Tenant]) -> tuple[int, int, int]:

@@ -22,6 +22,8 @@ TOPOLOGY_BASE = 2000
 SLICE_FACTOR = 10_000
 """What HAMi multiplies the raw score of slices with, so that it outweighs fullness."""
 LINKED_PAIR = 10
+UNKNOWN_LINKS = -1e6
+"""Below the damage any placement can do, so that a node that says nothing never beats one that does."""
 USUAL_CARDS = 8
 USUAL_CPU_MILLI = 128_000
 
@@ -55,14 +57,18 @@ def fullness(view: View) -> Floats:
     return 10 * total
 
 
-def leftover(view: View) -> Floats:
-    """How much room each node has, cards and processors weighed alike on a usual server: the packing tie-breaker."""
+def idle_cards(view: View) -> Floats:
+    """Cards' worth nobody holds, per node: the mean of free memory and free compute."""
     facts, use = view.facts, view.use
     with np.errstate(divide="ignore", invalid="ignore"):
         idle = (facts.memory - use.memory) / facts.memory + (facts.cores - use.cores) / facts.cores
-    cards = np.where(facts.present & np.isfinite(idle), idle, 0.0).sum(axis=1) / 2
+    return np.where(facts.present & np.isfinite(idle), idle, 0.0).sum(axis=1) / 2
+
+
+def leftover(view: View) -> Floats:
+    """How much room each node has, cards and processors weighed alike on a usual server: the packing tie-breaker."""
     cpu = np.where(view.nodes.cpu_free < UNKNOWN_HOST // 2, view.nodes.cpu_free, 0)
-    return cards / USUAL_CARDS + cpu / USUAL_CPU_MILLI
+    return idle_cards(view) / USUAL_CARDS + cpu / USUAL_CPU_MILLI
 
 
 def _whole_part(view: View, placement: Placement, policy: NodePolicy) -> Floats:
@@ -96,7 +102,7 @@ def _published_part(view: View, rows: NDArray[np.intp], count: Int64s, *, spread
     figure = figures[rows, np.minimum(count, PUBLISHED_SIZES - 1)]
     if spread:
         return np.where(figure == NOT_PUBLISHED, 0, figure) - float(TOPOLOGY_BASE)
-    return np.where(figure == NOT_PUBLISHED, 0.0, TOPOLOGY_BASE - figure)
+    return np.where(figure == NOT_PUBLISHED, UNKNOWN_LINKS, TOPOLOGY_BASE - figure)
 
 
 def _slice_part(view: View, request: Request, placement: Placement, defaults: Defaults) -> Floats:

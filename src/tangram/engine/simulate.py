@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tangram.engine.allocate import tenant_for
+from tangram.engine.decide import Memo, decide
 from tangram.engine.demand import Demand, demand_from, shape_of
-from tangram.engine.filter import filter_nodes
 from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
@@ -78,11 +78,12 @@ def replay(
         demand if demand is not None else demand_from(shape_of(each.request) for each in ordered)
     )
     defaults = Defaults(node_policy=settings.policy, card_order=settings.card_order)
+    memo = Memo()
     arrived = allocated = placed = 0
     allocated_at: dict[int, list[int]] = {}
     for number, pod in enumerate(stream):
         request = msgspec.structs.replace(pod.request, pod=_numbered(pod.name, number))
-        outcome = filter_nodes(ledger, request, defaults, frag=frag)
+        outcome = decide(ledger, request, defaults, memo=memo, frag=frag)
         arrived += pod.weight_milli
         if outcome.allocation is not None:
             ledger.put_tenant(tenant_for(request, outcome.allocation))

@@ -102,13 +102,20 @@ def _drop_app_class(_: Ledger, request: Request, fits: Fits) -> Suggestion | Non
 
 
 def _less_memory(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None:
-    asked = [ask for ask in _asks(request) if ask.kind is AskKind.SLICE]
+    asked = {ask: _memory_asked(ledger, ask) for ask in _asks(request) if ask.kind is AskKind.SLICE}
     if not asked:
         return None
-    largest = max(_memory_asked(ledger, ask) for ask in asked)
+    largest = max(asked.values())
     found = _largest_that_fits(
-        _memory_amounts(ledger, asked[0], below=largest),
-        lambda amount: fits(_with_asks(request, lambda ask: _memory_capped(ask, Bytes(amount)))),
+        _memory_amounts(ledger, next(iter(asked)), below=largest),
+        lambda amount: fits(
+            _with_asks(
+                request,
+                lambda ask: (
+                    ask if asked.get(ask, 0) <= amount else msgspec.structs.replace(ask, memory=Bytes(amount))
+                ),
+            )
+        ),
     )
     if found is None:
         return None
@@ -137,23 +144,20 @@ def _memory_amounts(ledger: Ledger, ask: Ask, *, below: int) -> list[int]:
     return sorted(each for each in amounts if each < below)
 
 
-def _memory_capped(ask: Ask, amount: Bytes) -> Ask:
-    if ask.kind is AskKind.WHOLE or (ask.memory is not None and ask.memory <= amount):
-        return ask
-    return msgspec.structs.replace(ask, memory=amount)
-
-
 def _less_compute(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     view = ledger.view()
-    whole = int(view.facts.cores.max(initial=0))
-    asked = [whole if ask.cores is None else ask.cores for ask in _asks(request) if ask.kind is AskKind.SLICE]
-    most = max(asked, default=0)
+    most = max((_cores_asked(ledger, ask) for ask in _asks(request) if ask.kind is AskKind.SLICE), default=0)
     free = (view.facts.cores - view.use.cores)[view.facts.present]
     found = _largest_that_fits(
         sorted({int(each) for each in free.tolist() if 0 < each < most}),
         lambda amount: fits(_with_asks(request, lambda ask: _compute_capped(ask, amount))),
     )
     return found and Suggestion("less-compute", f"ask for {found[0]} compute instead of {most}", found[1])
+
+
+def _cores_asked(ledger: Ledger, ask: Ask) -> int:
+    cards = [card for node in ledger.nodes() for card in node.cards if card.vendor is ask.vendor]
+    return max((ask.cores_on(card) for card in cards), default=ask.cores or 0)
 
 
 def _compute_capped(ask: Ask, amount: int) -> Ask:

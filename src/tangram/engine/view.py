@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tangram.engine.columns import Bools, CardFacts, CardUse, Int64s, Interned, NodeFacts, Rows
+from tangram.engine.columns import Bools, CardFacts, CardModel, CardUse, Int64s, Interned, NodeFacts, Rows
 from tangram.engine.topology import TopologyTables
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
@@ -34,6 +34,7 @@ class View:
     tables: TopologyTables
     products: Interned[str]
     tiers: Interned[tuple[Bytes, ...]]
+    models: Interned[CardModel]
     cells: Mapping[CardUuid, tuple[Cell, ...]]
     """Where each card of the cluster is; more than once if two nodes claim the same card."""
 

@@ -32,7 +32,7 @@ def node_sentence(verdict: NodeVerdict) -> str:
         case NodeRule.CARDS:
             reasons = Counter(card_sentence(card) for card in verdict.cards if card.rule is not CardRule.FITS)
             worst = "; ".join(f"{_cards(times)} {reason}" for reason, times in reasons.most_common(3))
-            return f"{verdict.have} of {verdict.need} needed: {worst}"
+            return f"{verdict.have} of {verdict.need} needed" + (f": {worst}" if worst else "")
 
 
 def _memory(amount: int) -> str:

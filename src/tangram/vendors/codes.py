@@ -1,0 +1,69 @@
+"""Every code that admission can answer with. The set is closed: `docs/refusals.md` shows an example of each.
+
+A code never changes its meaning and is never reused; dashboards and support pages key on it. Sentences may be
+reworded at any time. Only what `wire/` could not read of a pod brings codes of its own.
+"""
+
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """Why a pod is refused."""
+
+    NO_CONTAINERS = "no-containers"
+    PRIVILEGED = "privileged"
+
+    AMOUNT_EMPTY = "amount-empty"
+    AMOUNT_UNREADABLE = "amount-unreadable"
+    AMOUNT_ZERO = "amount-zero"
+    AMOUNT_NEGATIVE = "amount-negative"
+    AMOUNT_FRACTIONAL = "amount-fractional"
+    AMOUNT_TOO_LARGE = "amount-too-large"
+    LIMIT_DIFFERS_FROM_REQUEST = "limit-differs-from-request"
+    REQUEST_WITHOUT_LIMIT = "request-without-limit"
+    HOST_AMOUNT = "host-amount"
+
+    TWO_VENDORS = "two-vendors"
+    WHOLE_AND_SLICE = "whole-and-slice"
+    SLICE_WITHOUT_COUNT = "slice-without-count"
+    CORES_OUT_OF_RANGE = "cores-out-of-range"
+    MEMORY_BELOW_ONE_MIB = "memory-below-one-mib"
+    MEMORY_AMBIGUOUS = "memory-ambiguous"
+    MEMORY_NOT_A_TIER = "memory-not-a-tier"
+    MEMORY_ABOVE_LARGEST_CARD = "memory-above-largest-card"
+    SEVERAL_CARDS_IN_SLICES = "several-cards-in-slices"
+    ONE_CARD_PER_POD = "one-card-per-pod"
+
+    KOORDINATOR_WITHOUT_VENDOR = "koordinator-without-vendor"
+    KOORDINATOR_MIXED_WORDS = "koordinator-mixed-words"
+    KOORDINATOR_COMBINATION = "koordinator-combination"
+    KOORDINATOR_CORE_MISSING = "koordinator-core-missing"
+    KOORDINATOR_UNIT = "koordinator-unit"
+    KOORDINATOR_COUNT_MISMATCH = "koordinator-count-mismatch"
+
+    NODE_POLICY_UNKNOWN = "node-policy-unknown"
+    CARD_POLICY_UNKNOWN = "card-policy-unknown"
+    CARD_POLICY_REPEATED = "card-policy-repeated"
+    WEIGHTS_MALFORMED = "weights-malformed"
+    NOT_A_BOOLEAN = "not-a-boolean"
+    SCOPE_UNKNOWN = "scope-unknown"
+    SCOPE_CONFLICT = "scope-conflict"
+    QOS_UNKNOWN = "qos-unknown"
+    APP_CLASS_UNKNOWN = "app-class-unknown"
+    APP_CLASS_SEVERAL_CARDS = "app-class-several-cards"
+    LIST_WITH_GAP = "list-with-gap"
+    LIST_ENTRY_UNREADABLE = "list-entry-unreadable"
+    LIST_LEAVES_NOTHING = "list-leaves-nothing"
+    LIST_FOR_ONE_VENDOR = "list-for-one-vendor"
+
+
+class CautionCode(StrEnum):
+    """What is legal but rarely meant; the pod is taken and its author is told."""
+
+    COMPUTE_DEFAULTS_TO_WHOLE_CARD = "compute-defaults-to-whole-card"
+    MEMORY_DEFAULTS_TO_WHOLE_CARD = "memory-defaults-to-whole-card"
+    NO_COMPUTE_RESERVED = "no-compute-reserved"
+    COMPUTE_ROUNDED_UP = "compute-rounded-up"
+    LISTED_IN_BOTH = "listed-in-both"
+    PRODUCT_UNKNOWN = "product-unknown"
+    ANNOTATION_WITHOUT_EFFECT = "annotation-without-effect"

@@ -1,0 +1,1 @@
+"""MetaX: resource names, admission rules, fit rules and slice shapes of its cards."""

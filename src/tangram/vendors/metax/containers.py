@@ -1,0 +1,181 @@
+"""What one container asks of MetaX cards: whole ones, or slices in MetaX's or Koordinator's words.
+
+Slices of several cards are legal in MetaX's words; `vcore` and `vmemory` then count for each of them. A container
+that names a part of a slice but no `sgpu` is refused: HAMi lets it through and it runs without a card.
+"""
+
+from tangram.model.cards import AppClass, Vendor
+from tangram.model.pods import Container, Pod
+from tangram.model.refusals import Caution, Refusal
+from tangram.model.requests import Ask, AskKind, Vocabulary
+from tangram.units import percent
+from tangram.units.memory import Bytes
+from tangram.units.vmemory import VmemoryError, vmemory_bytes
+from tangram.vendors.amounts import (
+    LARGEST_MEMORY,
+    LARGEST_MEMORY_TEXT,
+    Meaning,
+    amount,
+    names_any,
+    refusal,
+    refused,
+    stated,
+)
+from tangram.vendors.codes import CautionCode, Code
+from tangram.vendors.koordinator import mixed_words, read_koordinator
+from tangram.vendors.metax import names
+from tangram.vendors.names import KOORDINATOR_MEMORY, KOORDINATOR_RESOURCES
+from tangram.vendors.protocol import Reading
+from tangram.vendors.shapes import above_largest, slice_without_count, whole_and_slice
+from tangram.vendors.wording import asked, sentence
+
+_SLICE_WORDS = (names.SGPU, names.VCORE, names.VMEMORY)
+
+_CARDS = Meaning(
+    resource=names.GPU, legal="whole cards are counted in whole numbers from 1", instead="write for example 1"
+)
+_SLICED_CARDS = Meaning(
+    resource=names.SGPU,
+    legal="the cards to take a slice of are counted in whole numbers from 1",
+    instead="write 1, or remove every metax-tech.com resource if no card is wanted",
+)
+_COMPUTE = Meaning(
+    resource=names.VCORE,
+    legal="compute is a whole percentage of one card, from 0 to 100",
+    instead="write for example 50 for half a card, or leave it out for a card of its own",
+    zero=True,
+    largest_text="100",
+)
+_MEMORY = Meaning(
+    resource=names.VMEMORY,
+    legal="memory is a positive number of GiB, or of bytes with a suffix such as Mi or Gi",
+    instead="write for example 16Gi, or leave it out for the whole card",
+    largest_text=LARGEST_MEMORY_TEXT,
+)
+_VMEMORY_CODES = {
+    "vmemory_fraction": Code.AMOUNT_FRACTIONAL,
+    "vmemory_below_one_mib": Code.MEMORY_BELOW_ONE_MIB,
+    "vmemory_ambiguous": Code.MEMORY_AMBIGUOUS,
+}
+
+
+def read_container(pod: Pod, container: Container, largest: Bytes | None) -> Reading:
+    """The container's asks, or every reason why there are none; `largest` is the largest card known."""
+    if names_any(container, KOORDINATOR_RESOURCES):
+        return _koordinator(container, largest)
+    slices = names_any(container, _SLICE_WORDS)
+    if names_any(container, (names.GPU,)):
+        return refused(whole_and_slice(container, names.GPU, _SLICE_WORDS)) if slices else _whole(container)
+    if names_any(container, (names.SGPU,)):
+        return _slices(container, largest, online=pod.annotations.get(names.APP_CLASS) == AppClass.ONLINE)
+    return refused(slice_without_count(container, names.SGPU, _SLICE_WORDS)) if slices else Reading()
+
+
+def _whole(container: Container) -> Reading:
+    count = amount(container, _CARDS)
+    if count is None or isinstance(count, Refusal):
+        return refused(count)
+    ask = Ask(vendor=Vendor.METAX, kind=AskKind.WHOLE, count=count, vocabulary=Vocabulary.METAX)
+    return Reading((ask,))
+
+
+def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Reading:
+    count = amount(container, _SLICED_CARDS)
+    compute = _compute(container)
+    memory = _vmemory(container, largest)
+    if (
+        count is None
+        or isinstance(count, Refusal)
+        or isinstance(compute, Refusal)
+        or isinstance(memory, Refusal)
+    ):
+        return refused(count, compute, memory)
+    ask = Ask(
+        vendor=Vendor.METAX,
+        kind=AskKind.SLICE,
+        count=count,
+        memory=memory,
+        cores=percent.ALL if compute is None else compute,
+        vocabulary=Vocabulary.METAX,
+    )
+    # Online slices hold no compute, so none of these surprises can happen to them.
+    return Reading((ask,), cautions=() if online else _surprises(container, compute, memory))
+
+
+def _compute(container: Container) -> int | Refusal | None:
+    compute = amount(container, _COMPUTE)
+    if isinstance(compute, int) and compute > percent.ALL:
+        return refusal(container, _COMPUTE, Code.CORES_OUT_OF_RANGE)
+    return compute
+
+
+def _vmemory(container: Container, largest: Bytes | None) -> Bytes | Refusal | None:
+    text = stated(container, names.VMEMORY)
+    if text is None or isinstance(text, Refusal):
+        return text
+    try:
+        size = vmemory_bytes(text)
+    except VmemoryError as error:
+        if error.code not in _VMEMORY_CODES:
+            return _unreadable(container)
+        code = _VMEMORY_CODES[error.code]
+        read = asked(container, names.VMEMORY)
+        return Refusal(code, sentence(read, error.legal, f"write {error.instead}"), container.name)
+    if size > LARGEST_MEMORY:
+        return refusal(container, _MEMORY, Code.AMOUNT_TOO_LARGE)
+    return above_largest(container, names.VMEMORY, size, largest) or size
+
+
+def _unreadable(container: Container) -> Refusal:
+    """Zero, below zero, empty and malformed texts get the same codes as for every other resource."""
+    finding = amount(container, _MEMORY)
+    return finding if isinstance(finding, Refusal) else refusal(container, _MEMORY, Code.AMOUNT_UNREADABLE)
+
+
+def _surprises(container: Container, compute: int | None, memory: Bytes | None) -> tuple[Caution, ...]:
+    if compute is None and memory is not None:
+        code, legal, instead = (
+            CautionCode.COMPUTE_DEFAULTS_TO_WHOLE_CARD,
+            f"without {names.VCORE} that takes all compute of the card, so nobody else can use it",
+            f"add for example {names.VCORE}: 25",
+        )
+        read = asked(container, names.VMEMORY)
+    elif compute == 0:
+        code, legal, instead = (
+            CautionCode.NO_COMPUTE_RESERVED,
+            "that reserves no compute, so the slice may get none beside busy neighbours",
+            f"write {names.VCORE}: 1 or more",
+        )
+        read = asked(container, names.VCORE)
+    elif compute is not None and compute < percent.ALL and memory is None:
+        code, legal, instead = (
+            CautionCode.MEMORY_DEFAULTS_TO_WHOLE_CARD,
+            f"without {names.VMEMORY} that takes all memory of the card, so nobody else can use it",
+            f"add for example {names.VMEMORY}: 16Gi",
+        )
+        read = asked(container, names.VCORE)
+    else:
+        return ()
+    return (Caution(code, sentence(read, legal, instead), container.name),)
+
+
+def _koordinator(container: Container, largest: Bytes | None) -> Reading:
+    mixed = mixed_words(container, names.SGPU, names.RESOURCES - {names.SGPU})
+    if mixed is not None:
+        return refused(mixed)
+    said = read_koordinator(container, _SLICED_CARDS)
+    if isinstance(said, tuple):
+        return Reading(refusals=said)
+    too_large = above_largest(container, KOORDINATOR_MEMORY, said.memory, largest)
+    if too_large is not None:
+        return refused(too_large)
+    ask = Ask(
+        vendor=Vendor.METAX,
+        kind=AskKind.SLICE,
+        count=said.count,
+        memory=said.memory,
+        memory_percent=said.memory_percent,
+        cores=said.core_percent,
+        vocabulary=Vocabulary.KOORDINATOR,
+    )
+    return Reading((ask,), mutations=said.mutations)

@@ -1,0 +1,60 @@
+"""MetaX models by PCI id as the vendor's library knows them, and servers that were seen in the field."""
+
+from typing import Final
+
+from tangram.model.topology import LinkKind, PcieLevel
+from tangram.units.memory import Bytes, from_gib, from_mib
+from tangram.vendors.products import Catalogue, Product, ServerLayout
+
+MOST_SLICES: Final = 16
+"""Slices the driver makes of one card."""
+VIRTUAL_FUNCTION_COUNTS: Final = (1, 2, 4, 8)
+
+
+def _product(name: str, device: str, memory: Bytes | None = None) -> Product:
+    return Product(name=name, pci_id=f"9999:{device}", memory=memory)
+
+
+CATALOGUE: Final = Catalogue(
+    "MX",
+    (
+        _product("MXC500", "4001", from_gib(64)),
+        _product("MXC500-P", "4011"),
+        _product("MXC500X", "4040"),
+        _product("MXC550", "4000", from_gib(64)),
+        _product("MXC550-P", "4004"),
+        _product("MXC550-PL", "4006"),
+        _product("MXC588", "4020"),
+        # From a single report, of one enumerated device.
+        _product("MXC600", "4100", from_mib(73728)),
+        _product("MXC280", "4081", from_gib(64)),
+        _product("MXC290", "4080"),
+        _product("MXN260", "4083", from_gib(64)),
+        _product("MXN100", "0a01"),
+        _product("MXN100V", "0a03"),
+        _product("MXN100E", "0a07"),
+    ),
+)
+
+C500_BRIDGED: Final = ServerLayout(
+    name="C500 x8, bridged four and four",
+    islands=((0, 1, 2, 3), (4, 5, 6, 7)),
+    link=LinkKind.METAXLINK,
+    numa=(0, 0, 0, 0, 1, 1, 1, 1),
+    near=PcieLevel.NUMA_NODE,
+)
+C500_FOUR: Final = ServerLayout(
+    name="C500 x4, bridged",
+    islands=((0, 1, 2, 3),),
+    link=LinkKind.METAXLINK,
+    numa=(0, 0, 0, 0),
+    near=PcieLevel.NUMA_NODE,
+)
+C550_OAM: Final = ServerLayout(
+    name="C550 x8, full mesh",
+    islands=((0, 1, 2, 3, 4, 5, 6, 7),),
+    link=LinkKind.METAXLINK,
+    numa=(0, 0, 2, 2, 4, 4, 6, 6),
+    near=PcieLevel.NUMA_NODE,
+)
+LAYOUTS: Final = (C500_BRIDGED, C500_FOUR, C550_OAM)

@@ -1,0 +1,94 @@
+"""Moore Threads cards asked for in Koordinator's words.
+
+Koordinator knows nothing of sixteenths or legal sizes. Compute is charged rounded up to the next sixteenth, so that
+two slices never hold more than the card has; any percentage from 1 is at least one sixteenth. Memory is never
+rounded: a size the kernel would round up is refused with the sizes that exist.
+"""
+
+from tangram.model.cards import Vendor
+from tangram.model.pods import Container
+from tangram.model.refusals import Caution, Refusal
+from tangram.model.requests import Ask, AskKind, Vocabulary
+from tangram.units.memory import Bytes, from_512mib_units, memory_text
+from tangram.vendors.amounts import refused
+from tangram.vendors.codes import CautionCode, Code
+from tangram.vendors.koordinator import KoordinatorAsk, mixed_words, read_koordinator
+from tangram.vendors.mthreads import names
+from tangram.vendors.mthreads.containers import CARDS
+from tangram.vendors.mthreads.products import CORES_PER_CARD
+from tangram.vendors.mthreads.tiers import legal_units, memory_tiers
+from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_GPU, KOORDINATOR_MEMORY, KOORDINATOR_RATIO
+from tangram.vendors.protocol import Mutation, Reading, SetAnnotation
+from tangram.vendors.shapes import above_largest
+from tangram.vendors.wording import asked, either, sentence
+
+
+def read_koordinator_words(
+    container: Container, memory_per_card: tuple[int, ...], largest: Bytes | None
+) -> Reading:
+    """The container's asks in sixteenths and legal sizes, or every reason why there are none."""
+    mixed = mixed_words(container, names.VGPU, names.RESOURCES - {names.VGPU})
+    if mixed is not None:
+        return refused(mixed)
+    said = read_koordinator(container, CARDS)
+    if isinstance(said, tuple):
+        return Reading(refusals=said)
+    fault = _memory_fault(container, said, memory_per_card) or above_largest(
+        container, KOORDINATOR_MEMORY, said.memory, largest
+    )
+    if fault is not None:
+        return refused(fault)
+    cores = -(-said.core_percent * CORES_PER_CARD // 100)
+    number: tuple[Mutation, ...] = ()
+    if said.count > 1:
+        number = (SetAnnotation(names.REQUEST_GPU_NUM, str(said.count)),)
+    ask = Ask(
+        vendor=Vendor.MTHREADS,
+        kind=AskKind.SLICE,
+        count=said.count,
+        memory=said.memory,
+        memory_percent=said.memory_percent,
+        cores=cores,
+        vocabulary=Vocabulary.KOORDINATOR,
+    )
+    return Reading((ask,), cautions=_rounding(container, said, cores), mutations=(*said.mutations, *number))
+
+
+def _memory_fault(
+    container: Container, said: KoordinatorAsk, memory_per_card: tuple[int, ...]
+) -> Refusal | None:
+    cards = [from_512mib_units(card) for card in memory_per_card]
+    # Bytes stay what they are on every card. A ratio becomes another size on each, so all of them must exist.
+    if said.memory is None:
+        legal = all(card * said.memory_percent // 100 in memory_tiers(card) for card in cards)
+    else:
+        legal = any(said.memory in memory_tiers(card) for card in cards)
+    if legal:
+        return None
+    sizes = [memory_text(from_512mib_units(units)) for units in legal_units(memory_per_card)]
+    return Refusal(
+        Code.MEMORY_NOT_A_TIER,
+        sentence(
+            asked(container, KOORDINATOR_GPU, KOORDINATOR_MEMORY, KOORDINATOR_RATIO),
+            f"a slice of a Moore Threads card has {either(sizes)}",
+            f"write {KOORDINATOR_MEMORY} with one of these, such as 16Gi",
+        ),
+        container.name,
+    )
+
+
+def _rounding(container: Container, said: KoordinatorAsk, cores: int) -> tuple[Caution, ...]:
+    reserved = cores * 100 // CORES_PER_CARD
+    if said.core_percent == reserved:
+        return ()
+    return (
+        Caution(
+            CautionCode.COMPUTE_ROUNDED_UP,
+            sentence(
+                asked(container, KOORDINATOR_CORE, KOORDINATOR_GPU),
+                f"Moore Threads cards are shared in sixteenths, so {cores} of {CORES_PER_CARD} are reserved",
+                f"write {reserved}, which costs the same",
+            ),
+            container.name,
+        ),
+    )

@@ -1,0 +1,116 @@
+"""Moore Threads' side of admission: its containers, then what binds them together in one pod.
+
+The vendor's plugin reads one list of card numbers for the whole pod. So the slices of a pod share one card, and a
+container that takes several cards is the only one that takes any. HAMi lets other pods wait for ever; they are
+refused here.
+"""
+
+import msgspec
+
+from tangram.model.cards import Vendor
+from tangram.model.pods import Container, Pod
+from tangram.model.refusals import Refusal
+from tangram.model.requests import Ask, AskKind
+from tangram.units.memory import Bytes
+from tangram.vendors.amounts import names_any, refused
+from tangram.vendors.card_lists import ListNames, read_card_lists
+from tangram.vendors.codes import Code
+from tangram.vendors.mthreads import names
+from tangram.vendors.mthreads.containers import read_slices, read_whole
+from tangram.vendors.mthreads.koordinator import read_koordinator_words
+from tangram.vendors.mthreads.products import CATALOGUE
+from tangram.vendors.mthreads.tiers import memory_tiers
+from tangram.vendors.names import KOORDINATOR_RESOURCES
+from tangram.vendors.protocol import PodReading, Reading
+from tangram.vendors.shapes import slice_without_count, whole_and_slice
+from tangram.vendors.wording import sentence
+
+_SLICE_WORDS = (names.VGPU, names.SGPU_CORE, names.SGPU_MEMORY)
+_LISTS = ListNames(
+    use_uuids=names.USE_UUIDS,
+    avoid_uuids=names.AVOID_UUIDS,
+    use_products=names.USE_PRODUCTS,
+    avoid_products=names.AVOID_PRODUCTS,
+)
+
+
+class MthreadsRules(msgspec.Struct, frozen=True):
+    """Moore Threads' `VendorRules`."""
+
+    memory_per_card: tuple[int, ...] = (96,)
+    """The shapes of card in the cluster, in units of 512 MiB."""
+    largest_memory: Bytes | None = None
+    """Memory of the largest Moore Threads card in the cluster, when somebody said it."""
+
+    @property
+    def vendor(self) -> Vendor:
+        return Vendor.MTHREADS
+
+    @property
+    def resource_names(self) -> frozenset[str]:
+        return names.RESOURCES
+
+    @property
+    def koordinator_resource(self) -> str:
+        return names.VGPU
+
+    def read_container(self, pod: Pod, container: Container) -> Reading:
+        del pod
+        if names_any(container, KOORDINATOR_RESOURCES):
+            return read_koordinator_words(container, self.memory_per_card, self.largest_memory)
+        slices = names_any(container, _SLICE_WORDS)
+        if names_any(container, (names.GPU,)):
+            both = whole_and_slice(container, names.GPU, _SLICE_WORDS)
+            return refused(both) if slices else read_whole(container)
+        if names_any(container, (names.VGPU,)):
+            return read_slices(container, self.memory_per_card, self.largest_memory)
+        return refused(slice_without_count(container, names.VGPU, _SLICE_WORDS)) if slices else Reading()
+
+    def read_pod(self, pod: Pod, readings: tuple[Reading, ...]) -> PodReading:
+        lists = read_card_lists(pod.annotations, _LISTS, CATALOGUE)
+        asks = [
+            (container.name, ask)
+            for container, reading in zip(pod.containers, readings, strict=True)
+            for ask in reading.asks
+        ]
+        together = _one_card_faults(asks)
+        if together or lists.refusals:
+            return PodReading(refusals=(*together, *lists.refusals))
+        return PodReading(
+            cards=lists.cards,
+            one_card=any(ask.kind is AskKind.SLICE for _, ask in asks),
+            cautions=lists.cautions,
+        )
+
+    def memory_tiers(self, memory: Bytes) -> tuple[Bytes, ...]:
+        return memory_tiers(memory)
+
+
+def _one_card_faults(asks: list[tuple[str, Ask]]) -> tuple[Refusal, ...]:
+    sliced = [(name, ask) for name, ask in asks if ask.kind is AskKind.SLICE]
+    if len(asks) < 2 or not sliced:
+        return ()
+    several = [(name, ask) for name, ask in asks if ask.count > 1 or ask.kind is AskKind.WHOLE]
+    return tuple(
+        Refusal(
+            Code.ONE_CARD_PER_POD,
+            sentence(
+                f"container {name} asks for {_amount(ask)} while container {_other(asks, name)} asks for"
+                " Moore Threads cards too",
+                "the containers of a pod share one card of the sliced pool, and a container with more than that"
+                " must be the only one",
+                "give the containers pods of their own, or let each ask for a slice of one card",
+            ),
+            name,
+        )
+        for name, ask in several
+    )
+
+
+def _amount(ask: Ask) -> str:
+    pool = "whole cards" if ask.kind is AskKind.WHOLE else "sliced cards"
+    return f"{ask.count} of the {pool}"
+
+
+def _other(asks: list[tuple[str, Ask]], name: str) -> str:
+    return next(other for other, _ in asks if other != name)

@@ -1,0 +1,31 @@
+"""The vendors there are, and the only module that knows them all.
+
+A new vendor is one folder and one line here.
+"""
+
+from tangram.model.cards import Vendor
+from tangram.vendors.generic import GenericRules
+from tangram.vendors.metax.rules import MetaxRules
+from tangram.vendors.mthreads.rules import MthreadsRules
+from tangram.vendors.protocol import VendorRules
+from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
+
+
+def rules_for(vendor: Vendor, settings: AdmissionSettings = DEFAULT_SETTINGS) -> VendorRules:
+    """The rules of one vendor under the operator's settings."""
+    largest = settings.largest_memory.get(vendor)
+    match vendor:
+        case Vendor.METAX:
+            return MetaxRules(largest)
+        case Vendor.MTHREADS:
+            return MthreadsRules(settings.mthreads_memory_per_card, largest)
+        case Vendor.GENERIC:
+            return GenericRules()
+
+
+def rules_for_all(settings: AdmissionSettings = DEFAULT_SETTINGS) -> tuple[VendorRules, ...]:
+    """The rules of every vendor whose words a pod can use."""
+    return tuple(rules_for(vendor, settings) for vendor in (Vendor.METAX, Vendor.MTHREADS))
+
+
+ALL = rules_for_all()

@@ -1,0 +1,338 @@
+"""Koordinator's words beside either vendor's resource."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tangram.model.cards import QosPolicy, Vendor
+from tangram.model.requests import Ask, AskKind, Vocabulary
+from tangram.units.memory import from_gib, from_mib
+from tangram.vendors.admission import Admission
+from tangram.vendors.codes import CautionCode, Code
+from tangram.vendors.protocol import Mutation, RemoveResource, SetAnnotation, SetLimit
+from tangram.vendors.settings import AdmissionSettings
+
+Answer = Callable[..., Admission]
+
+GPU = "koordinator.sh/gpu"
+SHARED = "koordinator.sh/gpu.shared"
+CORE = "koordinator.sh/gpu-core"
+MEMORY = "koordinator.sh/gpu-memory"
+RATIO = "koordinator.sh/gpu-memory-ratio"
+SGPU = "metax-tech.com/sgpu"
+VGPU = "mthreads.com/vgpu"
+
+QOS_DEFAULT = SetAnnotation("metax-tech.com/sgpu-qos-policy", "best-effort")
+
+
+def ask_of(answer: Admission) -> Ask:
+    assert answer.refusals == ()
+    assert answer.request is not None
+    (ask,) = answer.request.containers[0].asks
+    assert (ask.kind, ask.vocabulary) == (AskKind.SLICE, Vocabulary.KOORDINATOR)
+    return ask
+
+
+def only_refusal(answer: Admission) -> tuple[str, str]:
+    assert answer.request is None
+    (refusal,) = answer.refusals
+    return refusal.code, refusal.sentence
+
+
+def test_the_user_pages_pod_is_a_slice(admitted: Answer) -> None:
+    answer = admitted({SHARED: "1", CORE: "10", MEMORY: "1Gi", SGPU: "1"})
+    ask = ask_of(answer)
+    assert (ask.vendor, ask.count, ask.cores, ask.memory) == (Vendor.METAX, 1, 10, from_gib(1))
+    assert answer.request is not None
+    assert answer.request.qos is QosPolicy.BEST_EFFORT
+    assert answer.mutations == (QOS_DEFAULT,)
+
+
+@pytest.mark.parametrize(
+    ("words", "count", "cores", "percent"),
+    [
+        pytest.param({CORE: "50", RATIO: "25", SGPU: "1"}, 1, 50, 25, id="a ratio of one card"),
+        pytest.param({CORE: "100", RATIO: "100", SGPU: "1"}, 1, 100, 100, id="one whole card"),
+        pytest.param({CORE: "300", RATIO: "300", SGPU: "3"}, 3, 100, 100, id="three whole cards"),
+        pytest.param(
+            {SHARED: "2", CORE: "200", RATIO: "200", SGPU: "2"}, 2, 100, 100, id="as the webhook left it"
+        ),
+        pytest.param({GPU: "50", SGPU: "1"}, 1, 50, 50, id="half a card, short"),
+        pytest.param({GPU: "200", SGPU: "2"}, 2, 100, 100, id="two whole cards, short"),
+    ],
+)
+def test_totals_are_shared_out_over_the_cards(
+    admitted: Answer, words: dict[str, str], count: int, cores: int, percent: int
+) -> None:
+    ask = ask_of(admitted(words))
+    assert (ask.count, ask.cores, ask.memory, ask.memory_percent) == (count, cores, None, percent)
+
+
+def test_bytes_are_floored_to_mib(admitted: Answer) -> None:
+    assert ask_of(admitted({CORE: "10", MEMORY: "5000k", SGPU: "1"})).memory == from_mib(4)
+
+
+@pytest.mark.parametrize(
+    ("words", "mutations"),
+    [
+        pytest.param(
+            {CORE: "10", MEMORY: "1Gi", SGPU: "1"}, (SetLimit("main", SHARED, "1"),), id="count of a slice"
+        ),
+        pytest.param(
+            {CORE: "300", RATIO: "300", SGPU: "3"},
+            (SetLimit("main", SHARED, "3"),),
+            id="count of whole cards",
+        ),
+        pytest.param(
+            {GPU: "200", SGPU: "2"},
+            (
+                SetLimit("main", CORE, "200"),
+                SetLimit("main", RATIO, "200"),
+                RemoveResource("main", GPU),
+                SetLimit("main", SHARED, "2"),
+            ),
+            id="gpu taken apart",
+        ),
+        pytest.param({SHARED: "1", CORE: "10", MEMORY: "1Gi", SGPU: "1"}, (), id="nothing missing"),
+    ],
+)
+def test_what_koordinators_webhook_writes_is_written(
+    admitted: Answer, words: dict[str, str], mutations: tuple[Mutation, ...]
+) -> None:
+    first = admitted(words)
+    assert first.mutations == (*mutations, QOS_DEFAULT)
+    removed = {each.resource for each in mutations if isinstance(each, RemoveResource)}
+    kept = {name: text for name, text in words.items() if name not in removed}
+    added = {each.resource: each.value for each in mutations if isinstance(each, SetLimit)}
+    again = admitted({**kept, **added}, annotations={QOS_DEFAULT.key: QOS_DEFAULT.value})
+    assert again.request == first.request
+    assert again.mutations == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "lead"),
+    [
+        pytest.param(
+            {GPU: "100", SHARED: "1"},
+            Code.KOORDINATOR_COMBINATION,
+            "Forbidden declare GPU and GPU share at same time",
+            id="gpu and shared",
+        ),
+        pytest.param(
+            {GPU: "100", CORE: "100"},
+            Code.KOORDINATOR_COMBINATION,
+            "invalid resource device requests: [koordinator.sh/gpu koordinator.sh/gpu-core]",
+            id="gpu and core",
+        ),
+        pytest.param(
+            {CORE: "10", MEMORY: "1Gi", RATIO: "10"},
+            Code.KOORDINATOR_COMBINATION,
+            "declare GPU memory and GPU memory ratio at same time",
+            id="memory and ratio",
+        ),
+        pytest.param(
+            {CORE: "10"},
+            Code.KOORDINATOR_COMBINATION,
+            "GPU memory and GPU memory ratio all is zero",
+            id="core alone",
+        ),
+        pytest.param(
+            {SHARED: "1"},
+            Code.KOORDINATOR_COMBINATION,
+            "GPU memory and GPU memory ratio all is zero",
+            id="shared alone",
+        ),
+        pytest.param(
+            {SHARED: "1", CORE: "10"},
+            Code.KOORDINATOR_COMBINATION,
+            "GPU memory and GPU memory ratio all is zero",
+            id="shared and core",
+        ),
+        pytest.param(
+            {MEMORY: "1Gi"}, Code.KOORDINATOR_CORE_MISSING, "gpu core resource is required", id="memory alone"
+        ),
+        pytest.param(
+            {SHARED: "1", RATIO: "10"},
+            Code.KOORDINATOR_CORE_MISSING,
+            "gpu core resource is required",
+            id="ratio without core",
+        ),
+        pytest.param(
+            {GPU: "150"}, Code.KOORDINATOR_UNIT, "the requested GPU must be percentage of 100", id="gpu 150"
+        ),
+        pytest.param(
+            {CORE: "150", MEMORY: "1Gi"},
+            Code.KOORDINATOR_UNIT,
+            "invalid resource unit koordinator.sh/gpu-core: 150",
+            id="core 150",
+        ),
+        pytest.param(
+            {CORE: "50", RATIO: "150"},
+            Code.KOORDINATOR_UNIT,
+            "invalid resource unit koordinator.sh/gpu-memory-ratio: 150",
+            id="ratio 150",
+        ),
+        pytest.param(
+            {CORE: "200", RATIO: "50"},
+            Code.KOORDINATOR_UNIT,
+            "invalid resource unit koordinator.sh/gpu-core: 200",
+            id="two cards of compute on one",
+        ),
+        pytest.param(
+            {SHARED: "1", CORE: "200", MEMORY: "1Gi"},
+            Code.KOORDINATOR_UNIT,
+            "invalid resource unit koordinator.sh/gpu-core: 200",
+            id="compute of two cards on one",
+        ),
+        pytest.param(
+            {SHARED: "2", CORE: "15", RATIO: "20"},
+            Code.KOORDINATOR_UNIT,
+            "the requested gpuCore must multiple of shared",
+            id="uneven core",
+        ),
+        pytest.param(
+            {SHARED: "2", CORE: "20", RATIO: "15"},
+            Code.KOORDINATOR_UNIT,
+            "the requested gpuMemoryRatio must multiple of shared",
+            id="uneven ratio",
+        ),
+        pytest.param(
+            {CORE: "10", MEMORY: "1023Ki"},
+            Code.MEMORY_BELOW_ONE_MIB,
+            "gpu memory must not be less than 1048576 bytes",
+            id="below 1 MiB",
+        ),
+    ],
+)
+def test_what_koordinator_does_not_accept_is_refused_in_its_words(
+    admitted: Answer, words: dict[str, str], code: Code, lead: str
+) -> None:
+    answer_code, sentence = only_refusal(admitted({**words, SGPU: words.get(SHARED, "1")}))
+    assert answer_code == code
+    assert sentence.startswith(f"{lead}: container main asks for koordinator.sh/gpu")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param({SHARED: "2", CORE: "20", RATIO: "20", SGPU: "2"}, id="by ratio"),
+        pytest.param({SHARED: "2", CORE: "20", MEMORY: "2Gi", SGPU: "2"}, id="by bytes"),
+        pytest.param({CORE: "200", MEMORY: "64Gi", SGPU: "2"}, id="whole compute, memory in bytes"),
+        pytest.param({CORE: "100", RATIO: "200", SGPU: "2"}, id="whole memory, half the compute"),
+    ],
+)
+def test_parts_of_several_cards_are_refused(admitted: Answer, words: dict[str, str]) -> None:
+    code, sentence = only_refusal(admitted(words))
+    assert code == Code.SEVERAL_CARDS_IN_SLICES
+    assert "koordinator.sh/gpu-core: 200" in sentence
+
+
+@pytest.mark.parametrize("beside", ["2", "3"])
+def test_the_vendors_resource_is_the_number_of_cards(admitted: Answer, beside: str) -> None:
+    code, sentence = only_refusal(admitted({CORE: "10", MEMORY: "1Gi", SGPU: beside}))
+    assert code == Code.KOORDINATOR_COUNT_MISMATCH
+    assert f"metax-tech.com/sgpu '{beside}'" in sentence
+    assert sentence.endswith("write metax-tech.com/sgpu: 1.")
+
+
+@pytest.mark.parametrize("words", [{CORE: "10", MEMORY: "1Gi"}, {GPU: "100"}, {SHARED: "1"}])
+def test_without_a_vendors_resource_nobody_knows_whose_cards(admitted: Answer, words: dict[str, str]) -> None:
+    code, sentence = only_refusal(admitted(words))
+    assert code == Code.KOORDINATOR_WITHOUT_VENDOR
+    assert sentence.endswith("add metax-tech.com/sgpu or mthreads.com/vgpu with the number of cards.")
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param({SGPU: "1", "metax-tech.com/vcore": "10"}, id="vcore"),
+        pytest.param({SGPU: "1", "metax-tech.com/vmemory": "1"}, id="vmemory"),
+        pytest.param({"metax-tech.com/gpu": "1"}, id="whole MetaX cards"),
+        pytest.param({VGPU: "1", "mthreads.com/sgpu-core": "1"}, id="sgpu-core"),
+        pytest.param({VGPU: "1", "mthreads.com/sgpu-memory": "2"}, id="sgpu-memory"),
+        pytest.param({"mthreads.com/gpu": "1"}, id="whole Moore Threads cards"),
+    ],
+)
+def test_two_vocabularies_in_one_container_are_refused(admitted: Answer, foreign: dict[str, str]) -> None:
+    code, _ = only_refusal(admitted({CORE: "10", MEMORY: "1Gi", **foreign}))
+    assert code == Code.KOORDINATOR_MIXED_WORDS
+
+
+def test_containers_of_one_pod_may_use_different_vocabularies(admitted: Answer) -> None:
+    answer = admitted({CORE: "10", MEMORY: "1Gi", SGPU: "1"}, {SGPU: "1", "metax-tech.com/vcore": "10"})
+    assert answer.refusals == ()
+
+
+def test_a_slice_above_the_largest_card_is_refused_when_that_is_known(admitted: Answer) -> None:
+    known = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(64)})
+    code, _ = only_refusal(admitted({CORE: "10", MEMORY: "65Gi", SGPU: "1"}, settings=known))
+    assert code == Code.MEMORY_ABOVE_LARGEST_CARD
+
+
+# -------------------------------------------------------------------------------------- Moore Threads
+
+
+@pytest.mark.parametrize(
+    ("percent", "sixteenths"),
+    [("1", 1), ("6", 1), ("7", 2), ("12", 2), ("13", 3), ("50", 8), ("99", 16), ("100", 16)],
+)
+def test_compute_is_charged_in_sixteenths_rounded_up(admitted: Answer, percent: str, sixteenths: int) -> None:
+    assert ask_of(admitted({CORE: percent, MEMORY: "16Gi", VGPU: "1"})).cores == sixteenths
+
+
+@pytest.mark.parametrize(("percent", "free"), [("12", "12"), ("50", "50"), ("10", "12"), ("13", "18")])
+def test_what_rounding_costs_is_told(admitted: Answer, percent: str, free: str) -> None:
+    answer = admitted({CORE: percent, MEMORY: "16Gi", VGPU: "1"})
+    told = [caution.sentence for caution in answer.cautions]
+    assert [caution.code for caution in answer.cautions] == [CautionCode.COMPUTE_ROUNDED_UP] * (
+        percent != free
+    )
+    assert all(sentence.endswith(f"write {free}, which costs the same.") for sentence in told)
+
+
+@pytest.mark.parametrize(
+    ("memory", "legal"), [("1Gi", True), ("16Gi", True), ("48Gi", True), ("3Gi", False), ("64Gi", False)]
+)
+def test_memory_must_be_a_size_that_exists(admitted: Answer, memory: str, *, legal: bool) -> None:
+    answer = admitted({CORE: "50", MEMORY: memory, VGPU: "1"})
+    assert [refusal.code for refusal in answer.refusals] == ([] if legal else [Code.MEMORY_NOT_A_TIER])
+
+
+@pytest.mark.parametrize(
+    ("ratio", "shapes", "legal"),
+    [
+        pytest.param("100", (96,), True, id="all of an S4000"),
+        pytest.param("50", (96,), False, id="24 GiB of an S4000"),
+        pytest.param("40", (160,), True, id="32 GiB of an S5000"),
+        pytest.param("50", (160,), False, id="40 GiB of an S5000"),
+        pytest.param("40", (96, 160), False, id="a size on one model only"),
+        pytest.param("100", (96, 160), True, id="all of either"),
+    ],
+)
+def test_a_ratio_must_be_a_size_on_every_model(
+    admitted: Answer, ratio: str, shapes: tuple[int, ...], *, legal: bool
+) -> None:
+    settings = AdmissionSettings(mthreads_memory_per_card=shapes)
+    answer = admitted({CORE: "50", RATIO: ratio, VGPU: "1"}, settings=settings)
+    assert [refusal.code for refusal in answer.refusals] == ([] if legal else [Code.MEMORY_NOT_A_TIER])
+
+
+def test_the_short_form_has_the_same_sizes(admitted: Answer) -> None:
+    code, sentence = only_refusal(admitted({GPU: "50", VGPU: "1"}))
+    assert code == Code.MEMORY_NOT_A_TIER
+    assert "koordinator.sh/gpu '50'" in sentence
+
+
+def test_whole_cards_are_several_cards(admitted: Answer) -> None:
+    answer = admitted({GPU: "200", VGPU: "2"})
+    ask = ask_of(answer)
+    assert (ask.vendor, ask.count, ask.cores, ask.memory, ask.memory_percent) == (
+        Vendor.MTHREADS,
+        2,
+        16,
+        None,
+        100,
+    )
+    assert SetAnnotation("mthreads.com/request-gpu-num", "2") in answer.mutations
+    assert answer.request is not None
+    assert answer.request.one_card

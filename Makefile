@@ -51,8 +51,10 @@ format: setup ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-bench: setup ## Run every benchmark in benchmarks/
-	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script; done
+bench: setup ## Measure speed, memory and placement quality (about ten minutes)
+	$(BIN)/python benchmarks/startup.py
+	@for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/filter.py --nodes $$nodes --pods-per-node 10 || exit 1; done
+	$(BIN)/python benchmarks/placement.py
 
 sandbox: ## The whole system with no cluster and no GPU (not there yet)
 	@echo "The sandbox is not built yet: to see where a pod would go and why, use '$(BIN)/tangram explain' (after 'make setup')." >&2; exit 1

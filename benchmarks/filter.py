@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tangram.engine.allocate import tenant_for
 from tangram.engine.decide import Memo, decide
@@ -251,13 +252,18 @@ def resident_mib() -> float:
     return round(kib / 1024, 1)
 
 
-def measure(nodes: int, pods_per_node: int, calls: int, seed: int) -> dict[str, object]:
-    """All figures for one size."""
+class Report(NamedTuple):
+    sizes: Figures
+    timed: dict[str, Figures]
+
+
+def measure(nodes: int, pods_per_node: int, calls: int, seed: int) -> Report:
+    """All figures for one size of cluster."""
     before = resident_mib()
     ledger, load = build(nodes, pods_per_node, seed)
     gc.collect()
-    after = resident_mib()
-    pods = load.alive
+    sizes: Figures = {"nodes": nodes, "pods": load.alive, "resident_mib_empty": before}
+    sizes["resident_mib_with_ledger"] = resident_mib()
     draw = random.Random(seed)  # noqa: S311 - a load generator, not a secret
     demand = demand_from(shape_of(slice_request(draw)) for _ in range(2000))
     memo, frag, defaults = Memo(), FragScores(demand), Defaults()
@@ -273,20 +279,28 @@ def measure(nodes: int, pods_per_node: int, calls: int, seed: int) -> dict[str, 
         "four_whole_cards": lambda: whole_request(draw),
         "frag": lambda: slice_request(draw, NodePolicy.FRAG),
     }
-    timed: dict[str, object] = {}
+    timed: dict[str, Figures] = {}
     for name, make in kinds.items():
         timed[f"{name}_ms"] = timed_filters(ledger, load, make, calls, remembering)
         timed[f"{name}_from_scratch_ms"] = timed_filters(ledger, load, make, max(calls // 4, 1), from_scratch)
-    return {
-        "nodes": nodes,
-        "pods": pods,
-        "shapes_expected": len(demand.shapes),
-        **timed,
-        "event_us": timed_events(load, 4000),
-        "resident_mib_before": before,
-        "resident_mib_with_ledger": after,
-        "resident_mib_after": resident_mib(),
+    timed["event_us"] = timed_events(load, 4000)
+    sizes["shapes_expected"] = len(demand.shapes)
+    sizes["resident_mib_at_the_end"] = resident_mib()
+    return Report(sizes, timed)
+
+
+def within_budget(report: Report) -> dict[str, bool]:
+    """Each figure against its budget, which may grow with the cluster but not faster."""
+    nodes = report.sizes["nodes"]
+    per_call = 3.0 * nodes / 1000
+    budgets = {
+        "slice_ms": per_call,
+        "four_whole_cards_ms": per_call,
+        "frag_ms": 3 * per_call,
+        "event_us": 50.0,
     }
+    met = {name: report.timed[name]["p99"] <= budget for name, budget in budgets.items()}
+    return {**met, "resident_mib": report.sizes["resident_mib_with_ledger"] <= max(150.0, 0.03 * nodes)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -300,12 +314,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.nodes < 1 or options.pods_per_node < 0 or options.calls < 1:
         parser.error("--nodes and --calls must be at least 1, --pods-per-node at least 0")
-    figures = measure(options.nodes, options.pods_per_node, options.calls, options.seed)
+    report = measure(options.nodes, options.pods_per_node, options.calls, options.seed)
+    figures = {**report.sizes, **report.timed, "within_budget": within_budget(report)}
     if options.json:
         print(json.dumps(figures))
     else:
         for key, value in figures.items():
-            print(f"{key:26} {value}")
+            print(f"{key:34} {value}")
     return 0
 
 

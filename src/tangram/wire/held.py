@@ -1,0 +1,158 @@
+"""The cards a bound pod holds, as each of its possible writers wrote them down.
+
+HAMi and our own scheduler write per container, Koordinator per pod, and the MetaX plugin's key comes in both forms.
+Ids are matched to the node's cards here: a stand-in such as `node-1-metax-3` still means a card of that node after
+its real ids have become known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from tangram.model.allocations import Share
+from tangram.model.cards import Card, CardMode, Vendor
+from tangram.model.nodes import Node
+from tangram.model.pods import Pod
+from tangram.model.requests import AskKind
+from tangram.units.ids import CardUuid
+from tangram.units.memory import Bytes, from_mib
+from tangram.wire import hami, metax_cards, mthreads_cards
+from tangram.wire.errors import WireError, shown
+from tangram.wire.koordinator import names
+from tangram.wire.koordinator.allocated import decode_allocated, gpu_share
+from tangram.wire.metax_allocated import ALLOCATED, GivenCard, decode_given
+
+_STAND_IN = re.compile(rf"(.*)-({metax_cards.STAND_IN}|{mthreads_cards.STAND_IN})-([0-9]{{1,4}})", re.DOTALL)
+_NO_NUMBER = -1
+
+_Entry = TypeVar("_Entry")
+
+_HAMI_KEYS = (
+    (hami.METAX_WHOLE_ALLOCATED, AskKind.WHOLE),
+    (hami.METAX_SLICE_ALLOCATED, AskKind.SLICE),
+    (hami.MTHREADS_ALLOCATED, AskKind.SLICE),
+)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Shares by container, or for the pod as a whole; never both."""
+
+    per_container: tuple[tuple[Share, ...], ...] = ()
+    per_pod: tuple[Share, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        return bool(self.per_pod) or any(self.per_container)
+
+
+def held_by_hami(pod: Pod, node: Node | None) -> Held:
+    """What HAMi's allocation strings say. Raises `WireError` for strings that cannot be read or are of another node."""
+    written = [(pod.annotations.get(key, ""), kind) for key, kind in _HAMI_KEYS]
+    placed_on = pod.annotations.get(hami.NODE) or pod.node_name
+    if any(text for text, _ in written) and placed_on != pod.node_name:
+        raise WireError(
+            "allocation-elsewhere",
+            f"its allocation is for node {shown(placed_on)} and it runs on {shown(pod.node_name)}",
+        )
+    rows: list[tuple[Share, ...]] = [() for _ in pod.containers]
+    for text, kind in written:
+        for position, held in enumerate(_fitted(hami.decode_allocation(text), len(rows))):
+            rows[position] += tuple(
+                _share(node, card.id, from_mib(card.memory_mib), card.cores, kind) for card in held
+            )
+    return Held(per_container=tuple(rows))
+
+
+def held_by_metax(pod: Pod, node: Node | None) -> Held:
+    """What the MetaX plugin was told. Raises `WireError` for a list that cannot be read."""
+    written = pod.annotations.get(ALLOCATED, "")
+    if not written.strip():
+        return Held()
+    rows = decode_given(written)
+    if len(rows) == 1 and len(pod.containers) > 1:
+        return Held(per_pod=_given_shares(node, rows[0]))
+    return Held(per_container=tuple(_given_shares(node, row) for row in _fitted(rows, len(pod.containers))))
+
+
+def held_by_koordinator(pod: Pod, node: Node | None) -> Held:
+    """What koord-scheduler wrote. Raises `WireError` for devices that do not say how much is held."""
+    written = pod.annotations.get(names.DEVICE_ALLOCATED, "")
+    if not written.strip() or not pod.containers:
+        return Held()
+    shares: list[Share] = []
+    for device in decode_allocated(written).get(names.GPU, ()):
+        uuid, card = _find(node, device.id, device.minor)
+        part = gpu_share(device, None if card is None else card.memory)
+        cores = part.core_percent if card is None else -(-part.core_percent * card.cores // 100)
+        shares.append(Share(uuid, device.minor if card is None else card.index, part.memory, cores))
+    return Held(per_pod=tuple(shares))
+
+
+def _fitted(rows: Sequence[tuple[_Entry, ...]], count: int) -> list[tuple[_Entry, ...]]:
+    """As many rows as the pod has containers; rows too many may only be empty."""
+    if any(rows[count:]):
+        raise WireError("allocation-misfit", "its allocation names cards for more containers than it has")
+    return [*rows[:count], *[() for _ in range(count - len(rows))]]
+
+
+def _given_shares(node: Node | None, row: Sequence[GivenCard]) -> tuple[Share, ...]:
+    return tuple(
+        _share(node, card.uuid, from_mib(card.vram_mib), card.compute, AskKind.SLICE) for card in row
+    )
+
+
+def _share(node: Node | None, identity: str, memory: Bytes, cores: int, kind: AskKind) -> Share:
+    uuid, card = _find(node, identity, None)
+    if card is None:
+        made_up = _STAND_IN.fullmatch(identity)
+        return Share(uuid, int(made_up[3]) if made_up else _NO_NUMBER, memory, cores, kind)
+    if card.vendor is Vendor.MTHREADS and card.mode is CardMode.WHOLE:
+        kind = AskKind.WHOLE
+    if kind is AskKind.WHOLE and card.mode in (CardMode.WHOLE, CardMode.UNDECIDED):
+        # HAMi assumes 64 GiB for every whole card; what is taken is the card.
+        memory, cores = max(memory, card.memory), max(cores, card.cores)
+    return Share(uuid, card.index, memory, cores, kind)
+
+
+def _find(node: Node | None, identity: str, minor: int | None) -> tuple[CardUuid, Card | None]:
+    """The node's card of that id, stand-in or number; none when the node is unknown or has it no more.
+
+    Raises `WireError` where the card is on the node under a name that cannot be matched: passing over it would sell it
+    again.
+    """
+    if node is None:
+        return CardUuid(identity), None
+    by_id = next((card for card in node.cards if card.uuid == identity), None)
+    meant = by_id or _stood_in_for(node, identity)
+    if meant is None and minor is not None:
+        meant = next((card for card in node.cards if card.index == minor), None)
+    if meant is not None:
+        return meant.uuid, meant
+    if _is_stand_in(node, identity) or any(_is_stand_in(node, card.uuid) for card in node.cards):
+        raise WireError(
+            "card-unknown",
+            f"its allocation names {shown(identity)}, and its node does not say which card that is",
+        )
+    return CardUuid(identity), None
+
+
+def _stood_in_for(node: Node, identity: str) -> Card | None:
+    """The card behind an id that HAMi made up. Whole MetaX cards are counted, Moore Threads ones numbered."""
+    made_up = _STAND_IN.fullmatch(identity)
+    if made_up is None or made_up[1] != node.name:
+        return None
+    number = int(made_up[3])
+    if made_up[2] == mthreads_cards.STAND_IN:
+        numbered = (card for card in node.cards if card.vendor is Vendor.MTHREADS and card.index == number)
+        return next(numbered, None)
+    whole = [card for card in node.cards if card.vendor is Vendor.METAX and card.offered_whole]
+    return whole[number] if number < len(whole) else None
+
+
+def _is_stand_in(node: Node, identity: str) -> bool:
+    made_up = _STAND_IN.fullmatch(identity)
+    return made_up is not None and made_up[1] == node.name

@@ -1,0 +1,117 @@
+"""A Kubernetes Node as the engine sees it: its cards from whoever announces them, and the host around them.
+
+Reading never fails. A node whose annotation is broken still has taints, a host and perhaps other cards, and dropping it
+would make its running pods vanish from the books; so it comes back with what could be read, and a list of what could
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from tangram.model.cards import Card, Vendor
+from tangram.model.nodes import HostCapacity, Node, Taint
+from tangram.model.topology import PublishedTopology, Topology
+from tangram.units.memory import Bytes
+from tangram.wire import hami, loose
+from tangram.wire.errors import Problem, WireError
+from tangram.wire.inventory import INVENTORY, Inventory, decode_inventory
+from tangram.wire.koordinator.cards import cards_of
+from tangram.wire.koordinator.device import Device
+from tangram.wire.metax_cards import metax_cards
+from tangram.wire.metax_topology import LOSSES, SCORES, decode_figures
+from tangram.wire.mthreads_cards import mthreads_cards
+from tangram.wire.node_facts import NodeFacts, read_facts
+from tangram.wire.node_topology import topology_of
+
+_LARGEST_HOST: Final = 2**50
+
+
+class NodeReading(msgspec.Struct, frozen=True):
+    node: Node
+    problems: tuple[Problem, ...] = ()
+
+
+def read_node(manifest: Mapping[str, object], device: Device | None = None) -> NodeReading:
+    """The node an API object describes, with the cards of its `Device` if it has one. Never raises."""
+    facts = read_facts(manifest)
+    spec = loose.members(manifest.get("spec"))
+    inventory = _inventory(facts) if INVENTORY in facts.annotations else _announced(facts, device)
+    node = Node(
+        name=facts.name,
+        cards=_with_cordons(facts, inventory.cards),
+        topology=inventory.topology,
+        published=_published(facts),
+        host=_host(facts),
+        labels=facts.labels,
+        taints=tuple(_taint(loose.members(each)) for each in loose.elements(spec.get("taints"))),
+        unschedulable=spec.get("unschedulable") is True,
+        managed=INVENTORY in facts.annotations,
+    )
+    return NodeReading(node, tuple(facts.problems))
+
+
+def _inventory(facts: NodeFacts) -> Inventory:
+    """What our agent says, and nothing else: it serves only cards it knows by the ids it published."""
+    try:
+        return decode_inventory(facts.annotations[INVENTORY])
+    except WireError as error:
+        facts.complain(error.code, f"{error.sentence}; none of its cards is used until it can be read")
+        return Inventory(())
+
+
+def _announced(facts: NodeFacts, device: Device | None) -> Inventory:
+    reported: tuple[Card, ...] = ()
+    if device is not None:
+        reported, problems = cards_of(device)
+        facts.problems.extend(problems)
+    metax = metax_cards(facts, [card for card in reported if card.vendor is Vendor.METAX])
+    mthreads = mthreads_cards(facts, [card for card in reported if card.vendor is Vendor.MTHREADS])
+    cards = metax.cards + mthreads
+    topology: Topology | None = topology_of(facts, cards, metax.zones, device)
+    return Inventory(cards, topology)
+
+
+def _with_cordons(facts: NodeFacts, cards: tuple[Card, ...]) -> tuple[Card, ...]:
+    cordoned = set(hami.card_ids(facts.annotations.get(hami.CORDONED_CARDS, "")))
+    for unknown in sorted(cordoned - {card.uuid for card in cards}):
+        facts.complain(
+            "cordon-unknown", f"{hami.CORDONED_CARDS} names {unknown!r:.80}, which is no card of it"
+        )
+    return tuple(replace(card, cordoned=True) if card.uuid in cordoned else card for card in cards)
+
+
+def _published(facts: NodeFacts) -> PublishedTopology | None:
+    scores, losses = _figures(facts, SCORES), _figures(facts, LOSSES)
+    return PublishedTopology(scores, losses) if scores or losses else None
+
+
+def _figures(facts: NodeFacts, key: str) -> tuple[tuple[int, int], ...]:
+    written = facts.annotations.get(key, "")
+    if not written.strip():
+        return ()
+    try:
+        return decode_figures(written, key)
+    except WireError as error:
+        facts.complain(error.code, error.sentence)
+        return ()
+
+
+def _host(facts: NodeFacts) -> HostCapacity:
+    cpu, memory = facts.amount("cpu", _LARGEST_HOST // 1000), facts.amount("memory", _LARGEST_HOST)
+    return HostCapacity(
+        cpu_milli=None if cpu is None else cpu.milli_value(),
+        memory=None if memory is None else Bytes(memory.value()),
+    )
+
+
+def _taint(written: Mapping[str, object]) -> Taint:
+    return Taint(
+        key=loose.text(written.get("key")),
+        value=loose.scalar_text(written.get("value")) or "",
+        effect=loose.text(written.get("effect")) or "NoSchedule",
+    )

@@ -1,0 +1,224 @@
+"""What the peers really wrote, reproduced byte for byte from the same cards and the same moment, and read back."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
+from tangram.model.nodes import Node
+from tangram.model.pods import Pod
+from tangram.model.requests import AskKind, Request
+from tangram.model.verdicts import CardRule, CardVerdict, NodeRule, NodeVerdict
+from tangram.units.ids import CardUuid, NodeName
+from tangram.vendors.admission import admit
+from tangram.wire import events, hami, reasons
+from tangram.wire.binding import BindingWrites, binding_writes, lock_value
+from tangram.wire.koordinator.device import read_device
+from tangram.wire.nodes import read_node
+from tangram.wire.pods import read_pod
+from tangram.wire.tenants import read_tenant
+from wire import manifests
+from wire.manifests import Json
+
+CAPTURES = Path(__file__).parent.parent / "data" / "captures"
+HAMI = cast("Json", json.loads((CAPTURES / "hami.json").read_text("utf-8")))
+KOORDINATOR = cast("Json", json.loads((CAPTURES / "koordinator.json").read_text("utf-8")))
+
+PLACEMENTS = cast("list[Json]", HAMI["placement"])
+PLACED = [each for each in PLACEMENTS if each["node"]]
+
+
+def name_of(capture: object) -> str:
+    return str(cast("Json", capture)["pod"])
+
+
+def nodes() -> dict[str, Node]:
+    announced = cast("dict[str, dict[str, dict[str, str]]]", HAMI["nodes"])
+    return {
+        name: read_node(
+            manifests.node(name, capacity=facts["status.capacity"], annotations=facts["metadata.annotations"])
+        ).node
+        for name, facts in announced.items()
+    }
+
+
+def captured_pod(capture: Json, annotations: dict[str, str], node: str | None = None) -> Pod:
+    limits = cast("list[dict[str, str]]", capture["limits"])
+    containers = [manifests.container(f"c{position}", each) for position, each in enumerate(limits)]
+    metadata: Json = {"name": capture["pod"]}
+    return read_pod(manifests.pod(*containers, annotations=annotations, metadata=metadata, nodeName=node))
+
+
+def asked_pod(capture: Json) -> Pod:
+    return captured_pod(capture, cast("dict[str, str]", capture["asked"]))
+
+
+def requested(pod: Pod) -> Request:
+    request = admit(pod).request
+    assert request is not None
+    return request
+
+
+def written(capture: Json) -> dict[str, str]:
+    return cast("dict[str, str]", capture["annotations"])
+
+
+def moment_of(annotations: dict[str, str]) -> int:
+    """The clock at bind; MetaX whole cards carry whole seconds only."""
+    exact = [value for key, value in annotations.items() if key.endswith("/predicate-time")]
+    return int(exact[0]) if exact else int(annotations[hami.TIME]) * 10**9
+
+
+def chosen_cards(annotations: dict[str, str]) -> Iterator[list[str]]:
+    """Only which cards were chosen; how much of each is for the request to say."""
+    keys = (hami.METAX_WHOLE_ALLOCATED, hami.METAX_SLICE_ALLOCATED, hami.MTHREADS_ALLOCATED)
+    (text,) = [annotations[key] for key in keys if key in annotations]
+    for held in hami.decode_allocation(text):
+        yield [card.id for card in held]
+
+
+def allocation_of(request: Request, node: Node, chosen: Iterator[list[str]]) -> Allocation:
+    cards = {card.uuid: card for card in node.cards}
+    containers: list[ContainerShares] = []
+    for container, ids in zip(request.containers, chosen, strict=True):
+        asks = [ask for ask in container.asks for _ in range(ask.count)]
+        shares = tuple(
+            Share(card.uuid, card.index, ask.memory_on(card), ask.cores_on(card), ask.kind)
+            for ask, identity in zip(asks, ids, strict=True)
+            if (card := cards[CardUuid(identity)])
+        )
+        containers.append(ContainerShares(container.name, container.role, shares))
+    return Allocation(node.name, tuple(containers))
+
+
+def bound(capture: Json) -> tuple[Request, Allocation, Node, int]:
+    node = nodes()[str(capture["node"])]
+    request = requested(asked_pod(capture))
+    annotations = written(capture)
+    return request, allocation_of(request, node, chosen_cards(annotations)), node, moment_of(annotations)
+
+
+@pytest.mark.parametrize("capture", PLACED, ids=name_of)
+def test_hamis_bind_is_reproduced(capture: Json) -> None:
+    request, allocation, node, moment = bound(capture)
+    labels = cast("dict[str, str]", capture["labels"])
+    assert binding_writes(request, allocation, node, moment) == BindingWrites(written(capture), labels)
+
+
+@pytest.mark.parametrize("capture", PLACED, ids=name_of)
+def test_hamis_lock_is_reproduced(capture: Json) -> None:
+    lock = cast("dict[str, str]", capture["lock"])
+    assert lock_value(*bound(capture)) == lock.get("hami.io/mutex.lock")
+
+
+@pytest.mark.parametrize("capture", PLACED, ids=name_of)
+def test_a_pod_bound_by_hami_is_read_back_as_the_holder_of_its_cards(capture: Json) -> None:
+    _, allocation, node, _ = bound(capture)
+    asked = cast("dict[str, str]", capture["asked"])
+    tenant = read_tenant(captured_pod(capture, {**asked, **written(capture)}, node.name), node)
+    assert isinstance(tenant, Tenant)
+    assert tenant.allocation == allocation
+
+
+@pytest.mark.parametrize("capture", PLACED, ids=name_of)
+def test_hamis_success_events_are_reproduced(capture: Json) -> None:
+    said = {reason: text for _, reason, text, _ in cast("list[list[str]]", capture["events"])}
+    node = NodeName(str(capture["node"]))
+    text = said["FilteringSucceed"]
+    listed = text.rpartition("(")[2].rstrip(")").split(",")
+    scores = [(NodeName(name), float(score)) for name, _, score in (each.partition(":") for each in listed)]
+    assert events.filtering_succeeded(node, scores, 5 - len(scores)) == text
+    assert events.binding_succeeded(asked_pod(capture).ref, node) == said["BindingSucceed"]
+
+
+def failing(node: str, *rules: CardRule) -> NodeVerdict:
+    cards = tuple(CardVerdict(CardUuid(f"GPU-{at}"), at, rule) for at, rule in enumerate(rules))
+    return NodeVerdict(
+        node=NodeName(node), rule=NodeRule.CARDS if rules else NodeRule.NO_SUCH_CARDS, cards=cards
+    )
+
+
+def test_hamis_reasons_for_a_pod_that_is_too_big_are_reproduced() -> None:
+    capture = next(each for each in PLACEMENTS if each["pod"] == "s8-too-big")
+    said = [
+        text
+        for _, reason, text, _ in cast("list[list[str]]", capture["events"])
+        if reason == "FilteringFailed"
+    ]
+    (ask,) = requested(asked_pod(capture)).containers[0].asks
+    verdicts = [
+        failing("sgpu-a", *[CardRule.QOS] * 3, CardRule.MEMORY),
+        failing("sgpu-b", *[CardRule.QOS] * 2, *[CardRule.MEMORY] * 2),
+        *[failing(name) for name in ("gpu-a", "gpu-b", "mt-a")],
+    ]
+    texts = {each.node: reasons.node_text(each, ask.vendor, ask.kind) for each in verdicts}
+    condition = str(cast("list[str]", capture["condition"])[0])
+    assert (
+        f"1 {texts[NodeName('sgpu-a')]}, 1 {texts[NodeName('sgpu-b')]}, 3 {texts[NodeName('mt-a')]}."
+        in condition
+    )
+    words = {each.node: reasons.words_of(each, ask.vendor, ask.kind) for each in verdicts}
+    ours = events.filtering_failed(words)
+    assert set(said) <= set(ours)
+    # HAMi leaves these nodes out of its events; ours are complete.
+    assert set(ours) - set(said) == {"3 nodes NodeInsufficientDevice(gpu-a,gpu-b,mt-a)"}
+
+
+def test_hamis_reasons_for_nine_cards_are_reproduced() -> None:
+    capture = next(each for each in PLACEMENTS if each["pod"] == "g4-nine")
+    (ask,) = requested(asked_pod(capture)).containers[0].asks
+    assert ask.kind is AskKind.WHOLE
+    texts = {reasons.node_text(failing(name), ask.vendor, ask.kind) for name in nodes()}
+    assert texts == {"NodeInsufficientDevice"}
+    assert f"5 {texts.pop()}." in str(cast("list[str]", capture["condition"])[0])
+
+
+# --- Koordinator --------------------------------------------------------------------------------------------------
+
+
+def koordinator_node() -> Node:
+    entries = [manifests.device_entry(index, id=f"GPU-00759-{index}") for index in range(8)]
+    device, _ = read_device(manifests.device(*entries, name="n00759"))
+    return read_node(manifests.node("n00759", capacity={"metax-tech.com/sgpu": "128"}), device).node
+
+
+def koordinator_pod(annotations: dict[str, str] | None = None, node: str | None = None) -> Pod:
+    described = cast("dict[str, dict[str, str]]", KOORDINATOR["pod"])
+    return read_pod(
+        manifests.pod(
+            manifests.container(limits=described["limits"]),
+            annotations={**described["annotations"], **(annotations or {})},
+            nodeName=node,
+        )
+    )
+
+
+def koordinator_allocation(request: Request, node: Node) -> Allocation:
+    return allocation_of(request, node, iter([["GPU-00759-0"]]))
+
+
+def test_koordinators_bind_is_reproduced() -> None:
+    expected = cast("dict[str, str]", KOORDINATOR["written_at_bind"])
+    node, request = koordinator_node(), requested(koordinator_pod())
+    moment = int(expected["scheduling.koordinator.sh/bind-timestamp"])
+    writes = binding_writes(request, koordinator_allocation(request, node), node, moment)
+    assert writes == BindingWrites(expected, {})
+
+
+def test_a_pod_bound_by_koordinator_is_read_back_as_the_holder_of_its_card() -> None:
+    expected = cast("dict[str, str]", KOORDINATOR["written_at_bind"])
+    node = koordinator_node()
+    tenant = read_tenant(koordinator_pod(expected, "n00759"), node)
+    assert isinstance(tenant, Tenant)
+    assert tenant.allocation == koordinator_allocation(requested(koordinator_pod()), node)
+
+
+def test_every_capture_is_used() -> None:
+    assert len(PLACED) == 8
+    assert {str(each["pod"]) for each in PLACEMENTS} - {str(each["pod"]) for each in PLACED} == {
+        "s8-too-big",
+        "g4-nine",
+    }

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.clusters import card, metax_node
@@ -18,7 +18,6 @@ from builders.requests import DEFAULTS, indexes, request, run, slice_ask
 from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.filter import filter_nodes
 from tangram.engine.place import Defaults
-from tangram.model.cards import QosPolicy
 from tangram.model.nodes import Node
 from tangram.model.requests import CardOrder, CardWeights, Request
 from tangram.units.ids import NodeName
@@ -32,7 +31,7 @@ MUTEX, TOPOLOGY = CardOrder.MUTEX, CardOrder.TOPOLOGY
 class Used(NamedTuple):
     """A card as HAMi's scheduler sees it."""
 
-    index: int
+    at: int
     numa: int
     slots: int
     cores: int
@@ -61,10 +60,9 @@ def worst_first(
         if numa_bind:
             words = [NUMA, *(word for word in words if word is not NUMA)]
         return lambda used: tuple(keys[word](used) for word in words)
-    (policy,) = order
-    if policy is MUTEX:
+    if order == (MUTEX,):
         return lambda used: (Fraction(-used.slots), Fraction(used.numa))
-    if policy is BINPACK:
+    if order == (BINPACK,):
         if numa_bind:
             return lambda used: (Fraction(-used.numa), weight_of(used))
         return lambda used: (weight_of(used), Fraction(used.numa))
@@ -94,60 +92,49 @@ def hami_takes(cards: list[Used], asked: Request) -> list[int]:
         numa_bind=asked.numa_first,
     )
     walked = sorted(fitting, key=weigh)[::-1]
-    return [used.index for used in walked[: ask.count]] if len(walked) >= ask.count else []
+    return [used.at for used in walked[: ask.count]] if len(walked) >= ask.count else []
 
 
 quarters = st.integers(0, 3)
-used_cards = st.lists(
-    st.builds(
-        lambda numa, tenants: (numa, tenants),
-        st.integers(-1, 1),
-        st.lists(st.tuples(quarters, st.integers(0, 16)), max_size=3),
-    ),
-    min_size=1,
-    max_size=10,
-)
+tenants = st.lists(st.tuples(quarters, st.integers(0, 16)), max_size=3)
+"""Quarters of the compute and sixteenths of the memory of a card."""
+used_cards = st.lists(st.tuples(st.integers(-1, 1), tenants), min_size=1, max_size=10)
+"""NUMA node and tenants of each card."""
 orders = st.one_of(
     st.sampled_from([(word,) for word in CardOrder]),
     st.permutations(list(CardOrder)).flatmap(lambda words: st.integers(2, 4).map(lambda n: tuple(words[:n]))),
 )
-weights = st.builds(CardWeights, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
 
 
-@given(used_cards, orders, weights, st.booleans(), st.tuples(quarters, st.integers(1, 16)), st.integers(1, 3))
+@st.composite
+def asked_for(draw: st.DrawFn) -> Request:
+    order = draw(orders)
+    # Several cards chosen for their links follow no order.
+    count = 1 if TOPOLOGY in order else draw(st.integers(1, 3))
+    ask = slice_ask(count, memory=Bytes(draw(st.integers(1, 16)) * from_gib(4)), cores=draw(quarters) * 25)
+    weights = CardWeights(*(draw(st.integers(0, 3)) for _ in range(3)))
+    return msgspec.structs.replace(
+        request("p", ask, card_order=order), weights=weights, numa_first=draw(st.booleans())
+    )
+
+
+@given(used_cards, asked_for())
 def test_slices_go_to_the_cards_hami_would_give_in_the_same_order(
-    used: list[tuple[int, list[tuple[int, int]]]],
-    order: tuple[CardOrder, ...],
-    weights: CardWeights,
-    numa_bind: bool,  # noqa: FBT001
-    amounts: tuple[int, int],
-    count: int,
+    used: list[tuple[int, list[tuple[int, int]]]], asked: Request
 ) -> None:
-    # Several cards chosen for their links are no order at all.
-    assume(count == 1 or TOPOLOGY not in order)
     node = Node(
-        name=NodeName("n"), cards=tuple(card("n", index, numa=numa) for index, (numa, _) in enumerate(used))
+        name=NodeName("n"), cards=tuple(card("n", at, numa=numa) for at, (numa, _) in enumerate(used))
     )
     ledger = ledger_of(node)
     seen: list[Used] = []
-    for index, (numa, tenants) in enumerate(used):
-        fitting = [
-            (cores * 25, Bytes(units * from_gib(4)))
-            for at, (cores, units) in enumerate(tenants)
-            if sum(each for each, _ in tenants[: at + 1]) <= 4
-            and sum(each for _, each in tenants[: at + 1]) <= 16
-        ]
-        for at, (cores, memory) in enumerate(fitting):
-            ledger.put_tenant(tenant(f"t{index}-{at}", node, Part(index, memory, cores)))
-        seen.append(
-            Used(
-                index, numa, len(fitting), sum(each for each, _ in fitting), sum(each for _, each in fitting)
-            )
-        )
-    ask = slice_ask(count, memory=Bytes(amounts[1] * from_gib(4)), cores=amounts[0] * 25)
-    asked = msgspec.structs.replace(
-        request("p", ask, card_order=order), weights=weights, numa_first=numa_bind
-    )
+    for at, (numa, holders) in enumerate(used):
+        slots = cores = memory = 0
+        for quarter, sixteenths in holders:
+            part = Part(at, Bytes(sixteenths * from_gib(4)), quarter * 25)
+            if cores + part.cores <= CORES and memory + part.memory <= MEMORY:
+                ledger.put_tenant(tenant(f"t{at}-{slots}", node, part))
+                slots, cores, memory = slots + 1, cores + part.cores, memory + part.memory
+        seen.append(Used(at, numa, slots, cores, memory))
     assert indexes(filter_nodes(ledger, asked, DEFAULTS).allocation) == hami_takes(seen, asked)
 
 
@@ -178,8 +165,7 @@ def test_the_clusters_default_order_serves_pods_that_say_nothing() -> None:
 def test_several_linked_cards_are_given_to_those_who_ask_for_links() -> None:
     ledger = ledger_of(metax_node("n", 8))
     # Card 7's group has one card too full to serve, so only the other group has four linked ones.
-    full = tenant("t", metax_node("n", 8), Part(5, from_gib(64), 10), qos=QosPolicy.BEST_EFFORT)
-    ledger.put_tenant(full)
+    ledger.put_tenant(tenant("t", metax_node("n", 8), Part(5, from_gib(64), 10)))
     four = slice_ask(4, memory=from_gib(4), cores=10)
     linked = filter_nodes(ledger, request("p", four, card_order=(TOPOLOGY,)), DEFAULTS)
     plain = filter_nodes(ledger, request("p", four), DEFAULTS)

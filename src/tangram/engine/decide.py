@@ -32,9 +32,9 @@ from tangram.engine.filter import (
 from tangram.engine.fit import Rules
 from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
-from tangram.engine.place import Defaults
+from tangram.engine.place import Defaults, Placement
 from tangram.engine.score import idle_cards, leftover
-from tangram.engine.view import UNREMEMBERED, View
+from tangram.engine.view import UNREMEMBERED
 from tangram.model.allocations import Allocation
 from tangram.model.pods import PodRef
 from tangram.model.requests import Request
@@ -141,6 +141,7 @@ def decide(
     rows, height = ledger.rows(candidates.names), ledger.columns.height
     kind = memo.kind(_key(request, defaults, candidates, frag), height)
     stale = ledger.stale(rows, kind.clock)
+    placement: Placement | None = None
     if stale.size:
         view = ledger.view_of_rows(stale)
         start = host_room(view, request, host_checked=candidates.host_checked)
@@ -158,18 +159,17 @@ def decide(
         score = score - prices(ledger, request, frag, idle)[nodes.product[rows]]
     liking = preferences(ledger, request, candidates, rows)
     keys = [liking, score, -room.leftover[rows], -nodes.name_rank[rows]]
-    chosen = int(rows[winner(fits, keys)])
-    allocation = _allocation_on(ledger.view_of_rows(np.array([chosen])), ledger, request, defaults, frag)
-    return Decision(allocation.node, allocation, int(np.count_nonzero(fits)))
-
-
-def _allocation_on(
-    view: View, ledger: Ledger, request: Request, defaults: Defaults, frag: FragScores | None
-) -> Allocation:
-    placement, _ = evaluate(view, request, defaults, frag, np.zeros(1, np.uint8))
-    return allocation_at(ledger.node_at(int(view.rows[0])), request, placement, 0)
+    chosen = rows[winner(fits, keys)]
+    at = np.flatnonzero(stale == chosen)
+    if placement is None or at.size == 0:
+        placement, _ = evaluate(
+            ledger.view_of_rows(chosen[None]), request, defaults, frag, np.zeros(1, np.uint8)
+        )
+    node = ledger.node_at(int(chosen))
+    allocation = allocation_at(node, request, placement, int(at[0]) if at.size else 0)
+    return Decision(node.name, allocation, int(np.count_nonzero(fits)))
 
 
 def _key(request: Request, defaults: Defaults, candidates: Candidates, frag: FragScores | None) -> Hashable:
-    demand = frag.demand if frag is not None and uses_frag(request, defaults) else None
+    demand = frag.generation if frag is not None and uses_frag(request, defaults) else None
     return msgspec.structs.replace(request, pod=_NOBODY), defaults, candidates.host_checked, demand

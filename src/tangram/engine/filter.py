@@ -92,6 +92,16 @@ def filter_nodes(
     return outcome
 
 
+def only_reservations_in_the_way(
+    ledger: Ledger, request: Request, defaults: Defaults, candidates: Candidates = EVERY_NODE
+) -> bool:
+    """Whether a pod that fits nowhere would fit if no unbound pod had a promise.
+
+    Such a pod should be tried again in seconds: the promises are either bound or gone by then.
+    """
+    return filter_nodes(ledger, request, defaults, candidates, without=ledger.reservations()).node is not None
+
+
 def evaluate(
     view: View, request: Request, defaults: Defaults, frag: FragScores | None, start: Rules
 ) -> tuple[Placement, Floats]:
@@ -125,7 +135,8 @@ def prices(ledger: Ledger, request: Request, frag: FragScores, idle: Idle) -> Fl
     """Per product, what the `frag` policy charges this pod for taking cards of it."""
     columns = ledger.columns
     # The dearest reading, so that a pod is charged alike whichever model it would take.
-    asked = max((_cards_asked(request, model) for model in columns.models.values), default=0.0)
+    sized = [model for model in columns.models.values if model.memory > 0 and model.cores > 0]
+    asked = max((_cards_asked(request, model) for model in sized), default=0.0)
     return frag.prices(columns.models, columns.products.values, idle, asked)
 
 

@@ -14,6 +14,7 @@ Policies of slices (QoS, app class) are not part of a shape: a card that runs an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -57,24 +58,31 @@ STEP = 0.06
 DEAREST = 3.0
 
 
+_generations = count()
+
+
 class FragScores:
     """Scores under the `frag` policy, against one demand at a time."""
 
     def __init__(self, demand: Demand = NO_DEMAND) -> None:
-        self._demand = demand
-        self._shapes = Shapes(demand, ())
-
-    @property
-    def demand(self) -> Demand:
-        return self._demand
+        self.expect(demand)
 
     def expect(self, demand: Demand) -> None:
         """Weigh against another demand from now on."""
         self._demand = demand
         self._shapes = Shapes(demand, ())
+        self.generation = next(_generations)
+        """Differs whenever the demand may: what was weighed in another generation is not to be reused."""
+
+    @property
+    def demand(self) -> Demand:
+        return self._demand
 
     def weigh(self, view: View, request: Request, placement: Placement) -> Floats:
         """Steps gained on every fitting row; a lone slice is moved to the card that gains most."""
+        if not view.models.values:
+            # Nobody has ever had a card: there is nothing to keep room on.
+            return np.zeros(view.height)
         shapes = self._shapes_for(view.models)
         score = np.zeros(view.height)
         fitting = np.flatnonzero(placement.fits)
@@ -114,6 +122,8 @@ def _steps(gain: Floats) -> Floats:
 def fragments_of(view: View, demand: Demand) -> Floats:
     """Per row, the expected idle cards' worth that the next pod of the demand cannot use."""
     everyone = np.arange(view.height, dtype=np.intp)
+    if not view.models.values:
+        return np.zeros(view.height)
     return _Batch(view, everyone, Shapes(demand, tuple(view.models.values)), 0).before.amount
 
 
@@ -126,7 +136,9 @@ class _Batch:
         everything = positions.size == view.height
         self.facts = view.facts if everything else rows_of(view.facts, positions)
         use = view.use if everything else rows_of(view.use, positions)
-        self.usable = self.facts.present & self.facts.healthy & ~self.facts.cordoned
+        # A card that nobody said the size of is left out.
+        sized = (self.facts.memory > 0) & (self.facts.cores > 0)
+        self.usable = self.facts.present & self.facts.healthy & ~self.facts.cordoned & sized
         self.slots_left = self.facts.slots - use.slots
         self.memory_left = self.facts.memory - use.memory
         self.cores_left = self.facts.cores - use.cores
@@ -143,8 +155,8 @@ class _Batch:
     def room(self, memory: Int64s, cores: Int32s, slots: Int32s) -> Room:
         """What cards with that much left can still offer."""
         facts = self.facts
-        with np.errstate(divide="ignore", invalid="ignore"):
-            memory_share, cores_share = memory / facts.memory, cores / facts.cores
+        memory_share = memory / np.maximum(facts.memory, 1)
+        cores_share = cores / np.maximum(facts.cores, 1)
         open_to_pods = self.usable & (slots > 0)
         return Room(
             np.where(open_to_pods, memory, -1),

@@ -92,11 +92,13 @@ def first_broken_rule(node: Node, placing: Placing) -> tuple[NodeRule, str]:
         if taint.effect != "PreferNoSchedule" and not any(
             _tolerates(each, taint) for each in placing.tolerations
         ):
-            return (
-                NodeRule.TAINT,
-                f"taint {taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}",
-            )
+            return NodeRule.TAINT, f"taint {taint_text(taint)}"
     return NodeRule.FITS, ""
+
+
+def taint_text(taint: Taint) -> str:
+    """A taint as `kubectl taint` spells it."""
+    return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
 
 
 def preference_for(node: Node, placing: Placing) -> int:

@@ -164,7 +164,7 @@ class Ledger:
         The view may be a window into live arrays: decide from it at once, do not keep it.
         """
         rows = self.rows(names)
-        view = self.view_of_rows(rows, slice(0, self.columns.height) if names is None else rows)
+        view = self.view_of_rows(rows)
         removed = [holding for uid in without if (holding := self._holdings.get(uid)) is not None]
         if removed:
             view.use, view.nodes, view.clock = copy_of(view.use), copy_of(view.nodes), view.clock.copy()
@@ -183,12 +183,12 @@ class Ledger:
         homes = (self._homes.get(name) for name in names)
         return np.fromiter((home.row for home in homes if home is not None), dtype=np.intp)
 
-    def view_of_rows(self, rows: Rows, chosen: Rows | slice | None = None) -> View:
-        """The state of those rows. A slice that names the same rows saves the copying."""
+    def view_of_rows(self, rows: Rows) -> View:
+        """The state of those rows; windows instead of copies where they follow each other without a gap."""
         self._rank_names()
         columns = self.columns
-        if chosen is None:
-            chosen = slice(int(rows[0]), int(rows[0]) + 1) if rows.size == 1 else rows
+        gapless = rows.size > 0 and rows[-1] - rows[0] == rows.size - 1 and bool((np.diff(rows) == 1).all())
+        chosen = slice(int(rows[0]), int(rows[-1]) + 1) if gapless else rows
         return View(
             rows=rows,
             facts=rows_of(columns.facts, chosen),

@@ -62,7 +62,12 @@ def idle_cards(view: View) -> Floats:
     facts, use = view.facts, view.use
     with np.errstate(divide="ignore", invalid="ignore"):
         idle = (facts.memory - use.memory) / facts.memory + (facts.cores - use.cores) / facts.cores
-    return np.where(facts.present & np.isfinite(idle), idle, 0.0).sum(axis=1) / 2
+    idle = np.where(facts.present & np.isfinite(idle), idle, 0.0)
+    # Card by card, because numpy adds in an order that depends on how the view lies in memory, and equal nodes must tie.
+    total = np.zeros(view.height)
+    for column in range(view.width):
+        total += idle[:, column]
+    return total / 2
 
 
 def leftover(view: View) -> Floats:

@@ -89,13 +89,13 @@ def replay(
             ledger.put_tenant(tenant_for(request, outcome.allocation))
             allocated += pod.weight_milli
             placed += 1
-        allocated_at.setdefault(round(100 * arrived / capacity), []).append(allocated)
+        allocated_at.setdefault(round(100 * arrived / max(capacity, 1)), []).append(allocated)
         if on_progress is not None and (number + 1) % REPORT_EVERY == 0:
             on_progress(number + 1, len(stream))
     if on_progress is not None:
         on_progress(len(stream), len(stream))
     unallocated = {
-        percent: round(100 - 100 * sum(amounts) / len(amounts) / capacity, 4)
+        percent: round(100 - 100 * sum(amounts) / len(amounts) / max(capacity, 1), 4)
         for percent, amounts in allocated_at.items()
     }
     return ReplayResult(
@@ -105,9 +105,17 @@ def replay(
         cards=cards,
         pods_arrived=len(stream),
         pods_placed=placed,
-        unallocated_percent=unallocated[min(100, max(unallocated))] if unallocated else 100.0,
+        unallocated_percent=_at_capacity(unallocated),
         unallocated_percent_at=unallocated,
     )
+
+
+def _at_capacity(unallocated: dict[int, float]) -> float:
+    """The figure where demand reaches capacity, or the last before it: large pods may step over the very percent."""
+    if not unallocated:
+        return 100.0
+    reached = max((percent for percent in unallocated if percent <= 100), default=min(unallocated))
+    return unallocated[reached]
 
 
 def arrivals(pods: Sequence[Arrival], capacity_milli: int, settings: ReplaySettings) -> Iterator[Arrival]:

@@ -12,14 +12,16 @@ import msgspec
 
 from tangram.engine.filter import EVERY_NODE, Candidates, filter_nodes
 from tangram.engine.frag import FragScores
+from tangram.engine.hostrules import taint_text
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.model.allocations import Tenant
 from tangram.model.cards import QosPolicy
+from tangram.model.pods import Toleration
 from tangram.model.requests import Ask, AskKind, CardFilter, CardOrder, HostAsk, Request
 from tangram.model.verdicts import Suggestion
 from tangram.units.ids import NodeName
-from tangram.units.memory import MIB, Bytes, floor_mib, from_mib, rough_memory_text
+from tangram.units.memory import MIB, Bytes, floor_mib, from_mib, memory_text, rough_memory_text
 
 MOST_ENDINGS_TRIED = 64
 """Running pods whose end is tried, those that hold least first."""
@@ -120,7 +122,8 @@ def _less_memory(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | N
     if found is None:
         return None
     amount, node = found
-    less, instead = rough_memory_text(Bytes(largest - amount)), rough_memory_text(Bytes(amount))
+    # Exact, because the person will write it down: an amount rounded up is one that does not fit.
+    less, instead = rough_memory_text(Bytes(largest - amount)), memory_text(Bytes(amount))
     return Suggestion("less-memory", f"ask for {less} less memory: {instead} per card", node)
 
 
@@ -190,6 +193,22 @@ def _drop_node_rules(_: Ledger, request: Request, fits: Fits) -> Suggestion | No
     return _if_fits(fits, changed, "drop-node-rules", "drop nodeSelector and required node affinity")
 
 
+def _tolerate(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+    """One more toleration, for the taint that would open a node; the smallest by name when several would."""
+    for taint in sorted({taint for node in ledger.nodes() for taint in node.taints}, key=taint_text):
+        extra = Toleration(key=taint.key, value=taint.value, effect=taint.effect)
+        tolerations = (*request.placing.tolerations, extra)
+        placing = msgspec.structs.replace(request.placing, tolerations=tolerations)
+        node = (
+            None
+            if extra in request.placing.tolerations
+            else fits(msgspec.structs.replace(request, placing=placing))
+        )
+        if node is not None:
+            return Suggestion("tolerate", f"tolerate taint {taint_text(taint)}", node)
+    return None
+
+
 def _less_host(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     if request.host == HostAsk():
         return None
@@ -207,6 +226,7 @@ _KINDS: tuple[Kind, ...] = (
     _less_compute,
     _fewer_cards,
     _drop_node_rules,
+    _tolerate,
     _less_host,
 )
 

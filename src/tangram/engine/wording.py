@@ -64,11 +64,11 @@ _CARD_SENTENCES: dict[CardRule, Callable[[CardVerdict], str]] = {
         f"cannot make a slice of {_memory(verdict.need)} (nearest below: {_memory(verdict.have)})"
     ),
     CardRule.MEMORY: lambda verdict: (
-        f"{_memory(max(verdict.have, 0))} free of {_memory(verdict.need)} needed: "
+        f"{_memory(max(verdict.have, 0))} free of {_memory(verdict.need)}, "
         f"{_memory(verdict.need - verdict.have)} short"
     ),
     CardRule.CORES: lambda verdict: (
-        f"{max(verdict.have, 0)} compute free of {verdict.need} needed: {verdict.need - verdict.have} short"
+        f"{max(verdict.have, 0)} compute free of {verdict.need}, {verdict.need - verdict.have} short"
     ),
     CardRule.EXCLUSIVE: lambda verdict: f"in use by {_pods(verdict.have)}, the whole card is asked",
     CardRule.COMPUTE_TAKEN: lambda _: "all compute is taken",

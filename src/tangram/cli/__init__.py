@@ -1,0 +1,1 @@
+"""The command line: reads arguments, wires layers together, prints. It decides nothing."""

@@ -1,0 +1,61 @@
+"""The one entry point: every process and every tool is a subcommand of `tangram`.
+
+Commands live in modules of their own, are named here by their import path, and are imported only when they run: a
+daemon that restarts with its node should not wait for code it never calls. So this file stays a table of contents.
+What a command decides, it asks a lower layer; what a lower layer answers, the command prints.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+import cyclopts
+
+import tangram
+from tangram.cli import manual
+from tangram.cli.failures import InputError
+from tangram.cli.plain import clean
+from tangram.cli.usage import usage_sentence
+
+USAGE_ERROR: Final = 2
+"""Exit status for a command line or a file that could not be read. 1 is left to commands whose answer is "no"."""
+INTERRUPTED: Final = 130
+"""What shells expect of a process that was stopped with Ctrl-C."""
+
+app = cyclopts.App(
+    name="tangram",
+    help=manual.TANGRAM,
+    help_epilogue=manual.EPILOGUE,
+    help_format="plaintext",
+    version=tangram.__version__,
+)
+app.command("tangram.cli.explain:explain", name="explain", help=manual.EXPLAIN)
+app.command("tangram.cli.simulate:simulate", name="simulate", help=manual.SIMULATE)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command named on the command line, and end the process with its exit status."""
+    try:
+        status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except cyclopts.CycloptsError as error:
+        _fail(usage_sentence(error))
+    except InputError as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        # The reader has seen enough, as in `tangram explain ... | head`; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        # Every file is read where its name is known; what is left is an answer that cannot be written.
+        _fail(f"the answer cannot be written ({error.strerror}): send it somewhere else.")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    else:
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _fail(sentence: str) -> NoReturn:
+    sys.stderr.write(f"tangram: {clean(sentence)}\n")
+    sys.exit(USAGE_ERROR)

@@ -1,0 +1,136 @@
+"""YAML and JSON text as plain values, with the line of whatever cannot be read.
+
+Values are read as Kubernetes' own tools read them: dates stay text, and a key that is written twice in one map is an
+error instead of a silent choice between the two.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+import yaml
+
+from tangram.cli.failures import InputError
+from tangram.cli.files import Source
+
+MOST_DEPTH = 200
+"""Kubernetes' own objects stay under 40."""
+
+_CHUNK = 1 << 16
+_BLANKS = re.compile(r"\s*")
+_MERGE = "tag:yaml.org,2002:merge"
+
+Progress = Callable[[int, int], None]
+
+
+class _Loader(yaml.CSafeLoader):
+    """The safe loader, with the two rules above."""
+
+
+def _as_map(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[object, object]]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in seen and key.tag != _MERGE:
+                repeated = f"key {key.value!r:.80} stands twice in one map"
+                raise yaml.constructor.ConstructorError(None, None, repeated, key.start_mark)
+            seen.add(key.value)
+    # Handed out before it is filled, because an alias inside may point back to it.
+    made: dict[object, object] = {}
+    yield made
+    made.update(loader.construct_mapping(node))
+
+
+def _as_text(loader: _Loader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _as_map)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_text)
+
+
+class _Watched(io.BytesIO):
+    """Text on its way into the parser, telling how much of it has gone."""
+
+    def __init__(self, text: str, on_progress: Progress) -> None:
+        content = text.encode()
+        super().__init__(content)
+        self._size = len(content)
+        self._on_progress = on_progress
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._on_progress(self.tell(), self._size)
+        return super().read(_CHUNK if size is None or size < 0 else size)
+
+
+def read_documents(source: Source, on_progress: Progress) -> list[object]:
+    """Every document of the text that is not blank; at least one."""
+    documents = [document for document in _parsed(source, on_progress) if document is not None]
+    if not documents:
+        raise InputError(
+            f"{source.name} holds no document, only blanks or comments: give one in YAML or JSON."
+        )
+    return documents
+
+
+def _parsed(source: Source, on_progress: Progress) -> list[object]:
+    if source.text.lstrip()[:1] in ("{", "["):
+        try:
+            return _json_values(source.text)
+        except (ValueError, RecursionError):
+            # Braces begin YAML too, and its parser tells the line.
+            pass
+    try:
+        _check_depth(source)
+        return list(yaml.load_all(_Watched(source.text, on_progress), Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        raise InputError(
+            f"{source.name}{_line(error)}: {_problem(error)}; correct it, as YAML or JSON."
+        ) from None
+    except yaml.YAMLError as error:
+        what = " ".join(str(error).split())
+        raise InputError(f"{source.name}: {what:.200}; give YAML or JSON.") from None
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"{source.name} holds a number too long to be read: shorten it, or put it in quotes."
+        ) from None
+
+
+def _json_values(text: str) -> list[object]:
+    """One value, or several one after another, as `cat nodes.json pods.json` gives."""
+    try:
+        return [msgspec.json.decode(text)]
+    except msgspec.DecodeError:
+        values: list[object] = []
+        decoder, at = json.JSONDecoder(), 0
+        while (blank := _BLANKS.match(text, at)) is not None and blank.end() < len(text):
+            value, at = decoder.raw_decode(text, blank.end())
+            values.append(value)
+        return values
+
+
+def _check_depth(source: Source) -> None:
+    """Refuse nesting without end before it is built: the parser would run out of stack, and end without a word."""
+    parser, depth = yaml.CSafeLoader(source.text), 0
+    while (event := parser.get_event()) is not None:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MOST_DEPTH:
+            line = event.start_mark.line + 1
+            what = f"{source.name} line {line} is nested more than {MOST_DEPTH} deep"
+            raise InputError(f"{what}: give YAML or JSON of a usual shape.")
+
+
+def _line(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    return "" if mark is None else f" line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _problem(error: yaml.MarkedYAMLError) -> str:
+    return " ".join(part for part in (error.context, error.problem) if part) or "it cannot be read"

@@ -1,0 +1,59 @@
+"""The texts of `--help`. They teach by example, because an example can be pasted and a grammar cannot.
+
+Lines stay under 80 columns: the help is wrapped there, and a wrapped example cannot be pasted.
+"""
+
+from typing import Final
+
+TANGRAM: Final = """Share, slice and place MetaX and Moore Threads GPUs on Kubernetes.
+
+Nothing here needs a GPU or a cluster to be tried: describe a cluster in a
+file and ask about it.
+
+Where would this pod go, and why?
+  tangram explain -f pod.yaml --cluster cluster.yaml
+
+How much room would a stream of pods leave unused?
+  tangram simulate --cluster cluster.yaml --pods pods.yaml
+"""
+
+EPILOGUE: Final = """Exit status: 0 done, 1 the answer is no, 2 the input could not be read.
+
+Every command explains itself: tangram COMMAND --help
+"""
+
+EXPLAIN: Final = """Say where a pod would go and why, or why it waits and what would help.
+
+From a file that describes a cluster (docs/cluster-file.md):
+  tangram explain -f pod.yaml --cluster cluster.yaml
+
+From a real cluster, without touching it:
+  kubectl get nodes,pods -A -o json | tangram explain -f pod.yaml --cluster -
+
+Why do the pods wait that wait now? Leave -f out:
+  kubectl get nodes,pods -A -o json | tangram explain --cluster -
+
+Why not on that node? Card by card:
+  tangram explain -f pod.yaml --cluster cluster.yaml --node gpu-1
+
+What if the node were chosen in another way?
+  tangram explain -f pod.yaml --cluster cluster.yaml --node-policy spread
+
+For programs (docs/explain.md):
+  tangram explain -f pod.yaml --cluster cluster.yaml -o json
+"""
+
+SIMULATE: Final = """Replay a stream of pods over a list of nodes and count the cards left over.
+
+Where would the next hundred pods go? Pods with a count, on a cluster of ours:
+  tangram simulate --cluster cluster.yaml --pods pods.yaml
+
+The public openb trace, as its authors replay it, over ten shuffles:
+  tangram simulate --nodes nodes.csv --pods pods.csv --policy frag --seeds 42-51
+
+The same question to another policy:
+  tangram simulate --nodes nodes.csv --pods pods.csv --policy bestfit --seed 42
+
+The same input and seed give the same bytes with -o json. docs/simulate.md
+describes the files and the answer.
+"""

@@ -1,0 +1,119 @@
+"""What `tangram explain` answers, as data. `docs/explain.md` promises this shape to programs.
+
+Fields are added and never renamed or taken away within a version. Amounts of memory are bytes; compute is in the
+vendor's own units, which is percent for MetaX and sixteenths for Moore Threads.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+VERSION: Final = "explain/v1"
+NOT_LOOKED_AT: Final = ("pod affinity", "volumes", "ports", "quotas")
+
+FITS: Final = "fits"
+WAITS: Final = "waits"
+REFUSED: Final = "refused"
+NO_CARDS: Final = "no-cards"
+
+
+class GivenCard(msgspec.Struct, frozen=True, kw_only=True):
+    index: int
+    uuid: str
+    memory: int
+    cores: int
+    kind: str
+
+
+class ContainerReport(msgspec.Struct, frozen=True, kw_only=True):
+    container: str
+    role: str
+    cards: list[GivenCard]
+
+
+class CardReport(msgspec.Struct, frozen=True, kw_only=True):
+    index: int
+    uuid: str
+    verdict: str
+    """`chosen`, `not-chosen`, the rule that failed, `fits` on a node that has too few such cards, or `not-tried` where
+    the node failed before its cards were looked at."""
+    sentence: str
+    need: int
+    have: int
+    detail: str
+    memory: int
+    memory_free: int
+    cores: int
+    cores_free: int
+    pods: int
+
+
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    verdict: str
+    chosen: bool
+    sentence: str
+    score: float | None
+    container: str
+    need: int
+    have: int
+    detail: str
+    containers: list[ContainerReport]
+    cards: list[CardReport]
+
+
+class Reason(msgspec.Struct, frozen=True):
+    sentence: str
+    nodes: int
+
+
+class Advice(msgspec.Struct, frozen=True):
+    code: str
+    sentence: str
+    node: str
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """A refusal, a caution or a problem of the input."""
+
+    code: str
+    sentence: str
+    container: str = ""
+
+
+class PodReport(msgspec.Struct, frozen=True, kw_only=True):
+    pod: str
+    verdict: str
+    sentence: str
+    node: str | None = None
+    node_policy: str | None = None
+    card_policy: list[str] = []
+    containers: list[ContainerReport] = []
+    reasons: list[Reason] = []
+    nodes: list[NodeReport] = []
+    suggestions: list[Advice] = []
+    refusals: list[Remark] = []
+    cautions: list[Remark] = []
+
+    @property
+    def answer_is_no(self) -> bool:
+        return self.verdict in (WAITS, REFUSED)
+
+
+class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
+    nodes: int
+    cards: int
+    running: int
+    guessed: list[str]
+    """Running pods whose cards nobody wrote down."""
+    waiting: list[str]
+    problems: list[Remark]
+
+
+class ExplainReport(msgspec.Struct, frozen=True, kw_only=True):
+    tangram: str = VERSION
+    cluster: ClusterReport
+    pods: list[PodReport]
+    not_looked_at: tuple[str, ...] = NOT_LOOKED_AT

@@ -1,0 +1,26 @@
+"""A command line that cannot be read, in one sentence: what was read, what is legal, where to look."""
+
+from __future__ import annotations
+
+import cyclopts
+
+
+def usage_sentence(error: cyclopts.CycloptsError) -> str:
+    """What is wrong with the command line."""
+    command = " ".join(("tangram", *(error.command_chain or ())))
+    return f"{_fault(error)} Run '{command} --help' to see what is legal."
+
+
+def _fault(error: cyclopts.CycloptsError) -> str:
+    match error:
+        case cyclopts.UnusedCliTokensError():
+            unused = " ".join(error.unused_tokens or ())
+            return f"{unused!r:.80} belongs to no option: put an option such as -f before it."
+        case cyclopts.UnknownOptionError():
+            names = [
+                name for argument in error.argument_collection if argument.parse for name in argument.names
+            ]
+            legal = f" The options are {', '.join(names)}." if names else ""
+            return f"{' '.join(str(error).split())}{legal}"
+        case _:
+            return " ".join(str(error).split())

@@ -1,0 +1,108 @@
+"""Decisions in words: which cards, how much of each, and in one line why nothing fits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from tangram.model.allocations import Allocation, Share
+from tangram.model.cards import Vendor
+from tangram.model.nodes import Node
+from tangram.model.requests import AskKind
+from tangram.model.verdicts import CardRule, NodeRule, NodeVerdict
+from tangram.units.memory import rough_memory_text
+
+_NODE_REASONS = {
+    NodeRule.UNSCHEDULABLE: "cordoned",
+    NodeRule.SELECTOR: "the node selector does not match",
+    NodeRule.AFFINITY: "the required node affinity does not match",
+    NodeRule.TAINT: "a taint is not tolerated",
+    NodeRule.HOST_CPU: "too little CPU",
+    NodeRule.HOST_MEMORY: "too little host memory",
+    NodeRule.NO_SUCH_CARDS: "too few cards of the kind asked",
+    NodeRule.CARDS: "too few cards fit",
+    NodeRule.SCOPE: "enough cards fit, but not near enough to each other",
+}
+_CARD_REASONS = {
+    CardRule.MODE: "cards are offered in another way",
+    CardRule.HEALTH: "cards are unhealthy",
+    CardRule.CORDONED: "cards are cordoned",
+    CardRule.APP_CLASS: "cards run pods of another class",
+    CardRule.QOS: "cards run another QoS policy",
+    CardRule.UUID: "cards are excluded by uuid",
+    CardRule.PRODUCT: "cards are excluded by product",
+    CardRule.SLOTS: "cards have no slot left",
+    CardRule.MUTEX: "cards are in use",
+    CardRule.MEMORY_TIER: "cards cannot make a slice of that size",
+    CardRule.MEMORY: "cards have too little free memory",
+    CardRule.CORES: "cards have too little free compute",
+    CardRule.EXCLUSIVE: "cards are in use",
+    CardRule.COMPUTE_TAKEN: "cards have no compute left",
+}
+
+
+def rule_word(rule: NodeRule | CardRule) -> str:
+    """The rule as programs read it."""
+    return rule.name.lower().replace("_", "-")
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: "1 node", "2 nodes"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(words: Sequence[object]) -> str:
+    """Words in a row: "5, 6 and 7"."""
+    texts = [str(word) for word in words]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}" if texts else "none"
+
+
+def card_numbers(allocation: Allocation) -> list[int]:
+    """The numbers of all cards given, ascending."""
+    return sorted({share.index for container in allocation.containers for share in container.shares})
+
+
+def given(allocation: Allocation, node: Node) -> str:
+    """What a pod gets on a node, container by container where several get cards."""
+    holders = [container for container in allocation.containers if container.shares]
+    vendors = {card.uuid: card.vendor for card in node.cards}
+    if len(holders) == 1:
+        return _shares(holders[0].shares, vendors[holders[0].shares[0].card])
+    return "; ".join(
+        f"{container.name}: {_shares(container.shares, vendors[container.shares[0].card])}"
+        for container in holders
+    )
+
+
+def _shares(shares: Sequence[Share], vendor: Vendor) -> str:
+    numbers = sorted({share.index for share in shares})
+    cards = f"{'card' if len(numbers) == 1 else 'cards'} {listed(numbers)}"
+    amounts = list(dict.fromkeys(_amount(share, vendor) for share in shares))
+    each = "each " if len(numbers) > 1 and len(amounts) == 1 else ""
+    return f"{cards} ({each}{' or '.join(amounts)})"
+
+
+def _amount(share: Share, vendor: Vendor) -> str:
+    memory = rough_memory_text(share.memory)
+    if share.kind is AskKind.WHOLE:
+        return f"whole, {memory}"
+    if share.cores == 0:
+        return f"{memory}, no compute reserved"
+    return (
+        f"{memory}, {share.cores}/16 compute"
+        if vendor is Vendor.MTHREADS
+        else f"{memory}, {share.cores}% compute"
+    )
+
+
+def why_not(verdicts: Iterable[NodeVerdict]) -> list[tuple[str, int]]:
+    """The reasons why nodes do not fit, each with the number of its nodes, most frequent first."""
+    return Counter(_reason(verdict) for verdict in verdicts if not verdict.fits).most_common()
+
+
+def _reason(verdict: NodeVerdict) -> str:
+    if verdict.rule is NodeRule.CARDS:
+        failing = Counter(card.rule for card in verdict.cards if card.rule in _CARD_REASONS)
+        if failing:
+            return _CARD_REASONS[failing.most_common(1)[0][0]]
+    return _NODE_REASONS[verdict.rule]

@@ -9,7 +9,7 @@ from builders.requests import DEFAULTS, pod
 from tangram.engine.filter import filter_nodes
 from tangram.engine.ledger import Ledger
 from tangram.model.cards import QosPolicy
-from tangram.model.pods import Placing
+from tangram.model.pods import Placing, Toleration
 from tangram.model.requests import Ask, AskKind, CardFilter, CardOrder, HostAsk, Request
 from tangram.model.verdicts import Suggestion
 from tangram.units.ids import NodeName, PodUid
@@ -30,6 +30,7 @@ FOLLOWED: dict[str, Callable[[Request, str], Request]] = {
         asked, lambda ask: changed(ask, count=min(ask.count, int(read(r"for (\d+) card", said))))
     ),
     "drop-node-rules": lambda asked, _: changed(asked, placing=Placing()),
+    "tolerate": lambda asked, said: tolerating(asked, read(r"taint (.+)", said)),
     "less-host": lambda asked, _: changed(asked, host=HostAsk()),
     "when-pod-ends": lambda asked, _: asked,
 }
@@ -48,6 +49,14 @@ def with_asks(asked: Request, change: Callable[[Ask], Ask]) -> Request:
             changed(each, asks=tuple(change(ask) for ask in each.asks)) for each in asked.containers
         ),
     )
+
+
+def tolerating(asked: Request, taint: str) -> Request:
+    named, effect = taint.rsplit(":", 1)
+    key, _, value = named.partition("=")
+    more = Toleration(key=key, value=value, effect=effect)
+    tolerations = (*asked.placing.tolerations, more)
+    return changed(asked, placing=changed(asked.placing, tolerations=tolerations))
 
 
 def less_memory(asked: Request, amount: Bytes) -> Request:

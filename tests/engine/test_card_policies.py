@@ -24,6 +24,7 @@ from tangram.units.ids import NodeName
 from tangram.units.memory import Bytes, from_gib
 
 SLOTS, CORES, MEMORY = 16, 100, from_gib(64)
+LARGEST = 2**31 - 1
 BINPACK, SPREAD, NUMA = CardOrder.BINPACK, CardOrder.SPREAD, CardOrder.NUMA
 MUTEX, TOPOLOGY = CardOrder.MUTEX, CardOrder.TOPOLOGY
 
@@ -160,6 +161,25 @@ def test_the_clusters_default_order_serves_pods_that_say_nothing() -> None:
     ledger = ledger_of(metax_node("n", 4))
     packed = Defaults(card_order=(BINPACK,))
     assert [indexes(run(ledger, request(f"p{each}", SMALL), packed)) for each in range(2)] == [[3], [3]]
+
+
+@pytest.mark.parametrize(
+    ("weights", "fullest"),
+    [
+        pytest.param(CardWeights(LARGEST, 1, 1), 2, id="slots"),
+        pytest.param(CardWeights(1, LARGEST, 1), 1, id="compute"),
+        pytest.param(CardWeights(1, 1, LARGEST), 0, id="memory"),
+    ],
+)
+def test_the_largest_legal_weight_outweighs_everything_else(weights: CardWeights, fullest: int) -> None:
+    node = metax_node("n", 3)
+    ledger = ledger_of(node)
+    ledger.put_tenant(tenant("memory", node, Part(0, from_gib(59), 0)))
+    ledger.put_tenant(tenant("compute", node, Part(1, from_gib(1), 85)))
+    for at in range(5):
+        ledger.put_tenant(tenant(f"slot{at}", node, Part(2, from_gib(1), 1)))
+    asked = msgspec.structs.replace(request("p", SMALL, card_order=(BINPACK,)), weights=weights)
+    assert indexes(filter_nodes(ledger, asked, DEFAULTS).allocation) == [fullest]
 
 
 def test_several_linked_cards_are_given_to_those_who_ask_for_links() -> None:

@@ -105,7 +105,7 @@ def test_virtual_functions_are_counted_in_functions() -> None:
     ledger.put_tenant(tenant("t", node, *[Part(1, from_gib(16), 25)] * 4, Part(0, from_gib(16), 25)))
     verdict = why(ledger, request("p", whole_ask(5)))
     assert (verdict.rule, verdict.need, verdict.have) == (NodeRule.CARDS, 5, 3)
-    assert node_sentence(verdict) == "3 of 5 needed: 1 card no slot left"
+    assert node_sentence(verdict) == "3 of 5 needed: no slot left (1 card)"
     verdict = why(ledger, request("p", whole_ask(9)))
     assert (verdict.rule, verdict.need, verdict.have) == (NodeRule.NO_SUCH_CARDS, 9, 8)
     ledger.put_tenant(tenant("t", node, Part(1, from_gib(16), 25)))
@@ -142,7 +142,7 @@ def test_virtual_functions_are_counted_in_functions() -> None:
         pytest.param(
             metax_node("n", 2),
             request("p", slice_ask(memory=from_gib(80), cores=1)),
-            "0 of 1 needed: 2 cards 64 GiB free of 80 GiB needed: 16 GiB short",
+            "0 of 1 needed: 64 GiB free of 80 GiB needed, 16 GiB short (2 cards)",
             id="equal reasons are counted",
         ),
         pytest.param(
@@ -197,7 +197,7 @@ def test_every_rule_has_words_of_its_own(rule: CardRule) -> None:
         pytest.param(
             tenant("t", NODE, Part(0, Bytes(1), 10)),
             request("p", slice_ask(memory=from_gib(64), cores=1)),
-            "about 64 GiB free of 64 GiB needed: 1 bytes short",
+            "about 64 GiB free of 64 GiB needed, 1 bytes short",
             id="a byte",
         ),
     ],

@@ -145,6 +145,12 @@ def test_the_number_of_suggestions_is_bounded_and_waiting_is_always_among_them()
         assert "when-pod-ends" in {each.code for each in found}
 
 
+def test_no_number_is_too_large_to_be_advised_against() -> None:
+    largest = 2**31 - 1
+    found = suggest(ledger_of(metax_node("n", 2)), request("p", slice_ask(largest)), DEFAULTS)
+    assert [each.sentence for each in found] == [f"ask for 2 cards instead of {largest}"]
+
+
 def test_compute_is_named_in_the_units_of_the_maker_asked() -> None:
     node = mthreads_node("mt", 1)
     ledger = ledger_of(metax_node("n", 1), node)

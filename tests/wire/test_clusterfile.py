@@ -420,6 +420,11 @@ def test_a_card_is_not_sold_twice_by_a_file() -> None:
             "card x is on a-0 too",
             id="one card on two nodes",
         ),
+        pytest.param(
+            {"tangram": "cluster/v1", "nodes": [{**C500, "count": 20_000, "cards": 128}]},
+            "at most 20000 nodes with 500000 cards in all",
+            id="a slip in a count",
+        ),
         pytest.param({"tangram": "cluster/v1", 3: 4}, "key 3 is not known", id="a key that is no text"),
     ],
 )

@@ -116,10 +116,11 @@ def card_scores(view: View, use: CardUse, needs: Needs, weights: CardWeights) ->
     """How full each card would be with the ask on it: HAMi's formula, up to 30 for equal weights."""
     facts = view.facts
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Divided before they are weighed: a weight may be as large as 32 bits allow, and whole numbers would overflow.
         score = (
-            weights.slot * (1 + use.slots) / facts.slots
-            + weights.core * (needs.cores + use.cores) / facts.cores
-            + weights.memory * (needs.memory + use.memory) / facts.memory
+            weights.slot * ((1 + use.slots) / facts.slots)
+            + weights.core * ((needs.cores + use.cores) / facts.cores)
+            + weights.memory * ((needs.memory + use.memory) / facts.memory)
         )
     return 10 * np.where(np.isfinite(score), score, 0.0)
 

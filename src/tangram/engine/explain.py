@@ -53,8 +53,13 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
     rule = NodeRule(int(outcome.placement.rule[at]))
     view = outcome.view
     if rule is NodeRule.FITS:
-        allocation = allocation_at(node, request, outcome.placement, at)
-        return NodeVerdict(node=node.name, rule=rule, score=float(outcome.score[at]), allocation=allocation)
+        return NodeVerdict(
+            node=node.name,
+            rule=rule,
+            cards=_card_verdicts(node, request, outcome, at),
+            score=float(outcome.score[at]),
+            allocation=allocation_at(node, request, outcome.placement, at),
+        )
     if rule in _HOST_RULES:
         return NodeVerdict(node=node.name, rule=rule, detail=first_broken_rule(node, request.placing)[1])
     if rule is NodeRule.HOST_CPU:
@@ -64,7 +69,7 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
         free = int(view.nodes.memory_free[at])
         return NodeVerdict(node=node.name, rule=rule, need=request.host.memory, have=free)
     step = steps_of(request)[int(outcome.placement.failed_step[at])]
-    cells = [_Cell(outcome, at, column) for column in range(len(node.cards))]
+    cells = _cells(node, outcome, at)
     return NodeVerdict(
         node=node.name,
         rule=rule,
@@ -72,8 +77,18 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
         need=step.ask.count,
         have=_offered(node, step.ask) if rule is NodeRule.NO_SUCH_CARDS else _usable(cells, node, step.ask),
         detail="" if request.required_scope is None else request.required_scope.value,
-        cards=tuple(_card_verdict(cell, card, request) for cell, card in zip(cells, node.cards, strict=True)),
+        cards=_card_verdicts(node, request, outcome, at),
     )
+
+
+def _card_verdicts(node: Node, request: Request, outcome: Outcome, at: int) -> tuple[CardVerdict, ...]:
+    """Every card at the step that failed, or at the first one where nothing did."""
+    cells = _cells(node, outcome, at) if outcome.placement.choices else []
+    return tuple(_card_verdict(cell, card, request) for cell, card in zip(cells, node.cards, strict=False))
+
+
+def _cells(node: Node, outcome: Outcome, at: int) -> list[_Cell]:
+    return [_Cell(outcome, at, column) for column in range(len(node.cards))]
 
 
 def _offered(node: Node, ask: Ask) -> int:
@@ -108,7 +123,10 @@ class _Cell(NamedTuple):
 
     @property
     def rule(self) -> CardRule:
-        return CardRule(int(self.outcome.placement.card_rule[self.row, self.column]))
+        placement = self.outcome.placement
+        fits = placement.rule[self.row] == NodeRule.FITS
+        rules = placement.choices[0].rules if fits else placement.card_rule
+        return CardRule(int(rules[self.row, self.column]))
 
 
 def _card_verdict(cell: _Cell, card: Card, request: Request) -> CardVerdict:

@@ -63,7 +63,7 @@ def idle_cards(view: View) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         idle = (facts.memory - use.memory) / facts.memory + (facts.cores - use.cores) / facts.cores
     idle = np.where(facts.present & np.isfinite(idle), idle, 0.0)
-    # Card by card, because numpy adds in an order that depends on how the view lies in memory, and equal nodes must tie.
+    # Card by card: numpy adds in an order that depends on how the view lies in memory, and equal nodes must tie.
     total = np.zeros(view.height)
     for column in range(view.width):
         total += idle[:, column]

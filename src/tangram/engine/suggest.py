@@ -172,7 +172,7 @@ def _compute_capped(ask: Ask, amount: int) -> Ask:
 def _fewer_cards(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     most = max((ask.count for ask in _asks(request)), default=0)
     found = _largest_that_fits(
-        list(range(1, most)),
+        range(1, most),
         lambda count: fits(
             _with_asks(request, lambda ask: msgspec.structs.replace(ask, count=min(ask.count, count)))
         ),

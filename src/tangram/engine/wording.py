@@ -31,7 +31,7 @@ def node_sentence(verdict: NodeVerdict) -> str:
             return f"{_cards(verdict.have)} fit, but no {verdict.need} within one {verdict.detail}"
         case NodeRule.CARDS:
             reasons = Counter(card_sentence(card) for card in verdict.cards if card.rule is not CardRule.FITS)
-            worst = "; ".join(f"{_cards(times)} {reason}" for reason, times in reasons.most_common(3))
+            worst = "; ".join(f"{reason} ({_cards(times)})" for reason, times in reasons.most_common(3))
             return f"{verdict.have} of {verdict.need} needed" + (f": {worst}" if worst else "")
 
 
@@ -64,11 +64,11 @@ _CARD_SENTENCES: dict[CardRule, Callable[[CardVerdict], str]] = {
         f"cannot make a slice of {_memory(verdict.need)} (nearest below: {_memory(verdict.have)})"
     ),
     CardRule.MEMORY: lambda verdict: (
-        f"{_memory(max(verdict.have, 0))} free of {_memory(verdict.need)}, "
+        f"{_memory(max(verdict.have, 0))} free of {_memory(verdict.need)} needed, "
         f"{_memory(verdict.need - verdict.have)} short"
     ),
     CardRule.CORES: lambda verdict: (
-        f"{max(verdict.have, 0)} compute free of {verdict.need}, {verdict.need - verdict.have} short"
+        f"{max(verdict.have, 0)} compute free of {verdict.need} needed, {verdict.need - verdict.have} short"
     ),
     CardRule.EXCLUSIVE: lambda verdict: f"in use by {_pods(verdict.have)}, the whole card is asked",
     CardRule.COMPUTE_TAKEN: lambda _: "all compute is taken",

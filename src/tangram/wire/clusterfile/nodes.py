@@ -19,7 +19,8 @@ from tangram.wire.clusterfile.links import read_links
 from tangram.wire.errors import shown
 from tangram.wire.node_facts import stand_in_id
 
-MOST_NODES: Final = 100_000
+MOST_NODES: Final = 20_000
+"""More than Kubernetes is built for. A slip in `count` should end in a sentence and not in all of the memory."""
 
 NODE_KEYS: Final = (
     "name",

@@ -21,7 +21,7 @@ from tangram.vendors.wording import either
 from tangram.wire.clusterfile.cards import find_product
 from tangram.wire.clusterfile.fields import Fields, refusal
 
-MOST_PODS: Final = 1_000_000
+MOST_PODS: Final = 200_000
 CONTAINER: Final = "main"
 
 POD_KEYS: Final = (

@@ -26,6 +26,7 @@ from tangram.wire.errors import shown
 VERSION_KEY: Final = "tangram"
 CLUSTER_VERSION: Final = "cluster/v1"
 PODS_VERSION: Final = "pods/v1"
+MOST_CARDS_IN_ALL: Final = 500_000
 
 
 class Unnamed(msgspec.Struct, frozen=True):
@@ -60,6 +61,9 @@ def read_cluster_file(document: object) -> ClusterFile:
                 legal = "each node has a name of its own, and count adds -0, -1 and so on"
                 raise refusal(place, f"there are two nodes {node.name}", legal, "rename one of them")
             nodes[node.name] = node
+            if len(nodes) > MOST_NODES or len(cards) > MOST_CARDS_IN_ALL:
+                legal = f"at most {MOST_NODES} nodes with {MOST_CARDS_IN_ALL} cards in all are read"
+                raise refusal(place, "there are too many", legal, "lower a count")
             for card in node.cards:
                 owner = cards.setdefault(card.uuid, node.name)
                 if owner != node.name:
@@ -67,10 +71,6 @@ def read_cluster_file(document: object) -> ClusterFile:
                     raise refusal(
                         place, f"card {card.uuid} is on {owner} too", legal, "change one of the uuids"
                     )
-        if len(nodes) > MOST_NODES:
-            raise refusal(
-                place, "there are too many nodes", f"at most {MOST_NODES} are read", "lower a count"
-            )
     if not nodes:
         raise refusal(
             "nodes", "there is none", "a cluster has at least one node", "list one with name and product"

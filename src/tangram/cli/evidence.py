@@ -61,7 +61,7 @@ def _cards(use: CardUse, at: int, node: Node, verdict: NodeVerdict) -> list[shap
     cards: list[shape.CardReport] = []
     for column, card in enumerate(node.cards):
         found = known.get(card.uuid)
-        word = _card_word(found, verdict, taken=card.uuid in chosen)
+        word = _card_word(found, taken=card.uuid in chosen)
         cards.append(
             shape.CardReport(
                 index=card.index,
@@ -81,12 +81,10 @@ def _cards(use: CardUse, at: int, node: Node, verdict: NodeVerdict) -> list[shap
     return cards
 
 
-def _card_word(found: CardVerdict | None, verdict: NodeVerdict, *, taken: bool) -> str:
+def _card_word(found: CardVerdict | None, *, taken: bool) -> str:
     if taken:
         return "chosen"
-    if found is not None:
-        return rule_word(found.rule)
-    return "not-chosen" if verdict.fits else "not-tried"
+    return "not-tried" if found is None else rule_word(found.rule)
 
 
 def container_reports(allocation: Allocation | None) -> list[shape.ContainerReport]:

@@ -37,8 +37,8 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     uuid: str
     verdict: str
-    """`chosen`, `not-chosen`, the rule that failed, `fits` on a node that has too few such cards, or `not-tried` where
-    the node failed before its cards were looked at."""
+    """`chosen`, `fits` for one that would do and was not taken, the rule that failed, or `not-tried` where the node
+    failed before its cards were looked at."""
     sentence: str
     need: int
     have: int

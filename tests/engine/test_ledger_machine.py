@@ -140,8 +140,9 @@ class Cluster(RuleBasedStateMachine):
             del self.nodes[name]
             self.ledger.remove_node(NodeName(name))
 
-    @rule(data=st.data(), healthy=st.booleans(), cordoned=st.booleans())
-    def card_changes_health(self, data: st.DataObject, healthy: bool, cordoned: bool) -> None:
+    @rule(data=st.data())
+    def card_changes_health(self, data: st.DataObject) -> None:
+        healthy, cordoned = data.draw(st.booleans()), data.draw(st.booleans())
         node = self.nodes[data.draw(st.sampled_from(sorted(self.nodes)))]
         at = data.draw(st.integers(0, len(node.cards) - 1))
         cards = list(node.cards)

@@ -62,7 +62,7 @@ def test_a_linked_set_beats_a_switched_set_of_the_same_size() -> None:
     layout = Layout(
         4,
         known=True,
-        weights=tuple([0, 70, 0, 0, 70, 0, 0, 0, 0, 0, 0, 50, 0, 0, 50, 0]),
+        weights=(0, 70, 0, 0, 70, 0, 0, 0, 0, 0, 0, 50, 0, 0, 50, 0),
         linked=(2, 1, 0, 0),
         switched=(0, 0, 8, 4),
         same_numa=(0, 0, 0, 0),

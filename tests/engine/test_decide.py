@@ -107,7 +107,7 @@ steps = st.tuples(
 )
 
 
-@given(st.lists(steps, min_size=1, max_size=12), st.sampled_from(list(NodePolicy)), st.booleans())
+@given(st.lists(steps, min_size=1, max_size=6), st.sampled_from(list(NodePolicy)), st.booleans())
 def test_what_is_remembered_is_what_a_fresh_look_would_find(
     drawn: list[tuple[str, int, int]],
     policy: NodePolicy,

@@ -12,14 +12,15 @@ from tangram.engine.demand import Demand, Shape, demand_from, shape_of
 from tangram.engine.filter import filter_nodes
 from tangram.engine.frag import FragScores, fragments_of
 from tangram.engine.stranding import PATIENCE, STEPS, stranded
-from tangram.model.cards import Card, CardMode, Vendor
+from tangram.model.cards import AppClass, Card, CardMode, Vendor
 from tangram.model.nodes import HostCapacity, Node
-from tangram.model.requests import AskKind, HostAsk, NodePolicy
+from tangram.model.requests import AskKind, CardOrder, HostAsk, NodePolicy, Request
 from tangram.units.ids import NodeName
 from tangram.units.memory import Bytes, from_gib
 
 changed = msgspec.structs.replace
 HALF = slice_ask(memory=from_gib(32), cores=50)
+SMALL = slice_ask(memory=from_gib(4), cores=10)
 
 cards = st.builds(
     card,
@@ -120,6 +121,23 @@ def test_a_slice_goes_where_it_leaves_room_for_the_pods_to_come() -> None:
     small = slice_ask(memory=from_gib(8), cores=0)
     placed = filter_nodes(ledger, request("p", small, node_policy=NodePolicy.FRAG), DEFAULTS, frag=frag)
     assert indexes(placed.allocation) == [0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "given_card"),
+    [
+        pytest.param(request("p", SMALL), 0, id="nothing said: the fuller card"),
+        pytest.param(request("p", SMALL, card_order=(CardOrder.SPREAD,)), 1, id="spread"),
+        pytest.param(request("p", SMALL, app_class=AppClass.ONLINE), 1, id="an online slice suspends nobody"),
+    ],
+)
+def test_a_slice_is_only_moved_where_nobody_said_which_card(asked: Request, given_card: int) -> None:
+    node = metax_node("n", 2)
+    ledger = ledger_of(node)
+    ledger.put_tenant(tenant("t", node, Part(0), app_class=asked.app_class and AppClass.OFFLINE))
+    frag = FragScores(demand_from([shape_of(request("x", slice_ask()))]))
+    placed = filter_nodes(ledger, changed(asked, node_policy=NodePolicy.FRAG), DEFAULTS, frag=frag)
+    assert indexes(placed.allocation) == [given_card]
 
 
 def test_whole_nodes_are_kept_for_pods_that_need_whole_nodes() -> None:

@@ -26,6 +26,7 @@ from tangram.engine.place import Placement, StepChoice
 from tangram.engine.shapes import Idle, Room, Shapes
 from tangram.engine.stranding import STEPS
 from tangram.engine.view import View
+from tangram.model.cards import AppClass
 from tangram.model.pods import Role
 from tangram.model.requests import AskKind, Request
 from tangram.model.verdicts import CardRule
@@ -86,7 +87,7 @@ class FragScores:
         shapes = self._shapes_for(view.models)
         score = np.zeros(view.height)
         fitting = np.flatnonzero(placement.fits)
-        lone = _lone_slice(placement)
+        lone = None if _has_card_wishes(request) else _lone_slice(placement)
         for begin in range(0, fitting.size, CHUNK):
             positions = fitting[begin : begin + CHUNK]
             batch = _Batch(view, positions, shapes, request.host.cpu_milli)
@@ -219,6 +220,11 @@ class _Batch:
             memory if isinstance(memory, int) else memory[self.positions],
             cores if isinstance(cores, int) else cores[self.positions],
         )
+
+
+def _has_card_wishes(request: Request) -> bool:
+    """Whether more than room decides the card: the person's own order, or whom an online slice would suspend."""
+    return bool(request.card_order) or request.numa_first or request.app_class is AppClass.ONLINE
 
 
 def _lone_slice(placement: Placement) -> StepChoice | None:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from builders.clusters import card, metax_node, mthreads_node
+from builders.clusters import card, grouped, metax_node, mthreads_node
 from builders.requests import DEFAULTS, indexes, request, run, slice_ask
 from builders.tenants import Part, ledger_of, rules, tenant
 from tangram.engine.filter import filter_nodes
@@ -173,6 +173,12 @@ def test_several_whole_cards_stay_on_one_numa_node_where_all_links_are_equal(
     ledger = ledger_of(meshed("n"), *beside)
     assert cards_given(ledger, mt("p", units(cores=16, count=4))) == [[7, 4, 3, 0]]
     assert cards_given(ledger, mt("q", units(cores=16, count=2))) == [[6, 5]]
+
+
+def test_a_card_of_another_maker_on_the_node_does_not_hide_the_links() -> None:
+    cards = (*mthreads_node("n", 4).cards, card("n", 4))
+    node = Node(name=NodeName("n"), cards=cards, topology=grouped(5, [(0, 3), (1, 2)]))
+    assert cards_given(ledger_of(node), mt("p", units(cores=16, count=2))) == [[3, 0]]
 
 
 def test_the_pool_of_whole_cards_is_another_one() -> None:

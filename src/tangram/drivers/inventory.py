@@ -33,13 +33,7 @@ def topology_of(devices: Sequence[Device], links: LinkReport) -> Topology | None
 def _card(device: Device, health: Health | None, mode: CardMode | None) -> Card:
     functions = known(device.virtual_functions, 0)
     if mode is None:
-        mode = (
-            CardMode.VIRTUAL
-            if functions
-            else CardMode.SLICED
-            if device.sliced is True
-            else CardMode.WHOLE
-        )
+        mode = CardMode.VIRTUAL if functions else CardMode.SLICED if device.sliced is True else CardMode.WHOLE
     slots = {CardMode.WHOLE: 1, CardMode.VIRTUAL: max(functions, 1)}.get(mode, SLICES_PER_CARD)
     return Card(
         uuid=device.uuid,

@@ -14,7 +14,16 @@ import msgspec
 import numpy as np
 
 from tangram.engine.choose import Choice, by_order, by_set, online_keys, order_keys
-from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER, Bools, CardUse, Int32s, Int64s, copy_of
+from tangram.engine.columns import (
+    CLASS_NUMBER,
+    QOS_NUMBER,
+    VENDOR_NUMBER,
+    Bools,
+    CardUse,
+    Int32s,
+    Int64s,
+    copy_of,
+)
 from tangram.engine.fit import Needs, Rules, card_rules
 from tangram.engine.view import View
 from tangram.model.cards import AppClass
@@ -211,7 +220,10 @@ def _chosen_as_set(view: View, request: Request, ask: Ask, order: Order) -> Bool
         return tabled
     if request.app_class is not None:
         return np.zeros(view.height, np.bool_)
-    return tabled if ask.cores is None else tabled & (view.facts.cores.max(axis=1, initial=0) <= ask.cores)
+    if ask.cores is None:
+        return tabled
+    own = view.facts.vendor == VENDOR_NUMBER[ask.vendor]
+    return tabled & (np.where(own, view.facts.cores, 0).max(axis=1, initial=0) <= ask.cores)
 
 
 def _units_free(view: View, use: CardUse, ask: Ask) -> Int32s | None:

@@ -121,9 +121,9 @@ def test_pods_of_another_policy_make_way_too() -> None:
 def test_processors_count_as_much_as_cards() -> None:
     node = metax_node("n", 2, cpu_milli=4_000)
     ledger = ledger_of(node)
-    for name, cpu in (("small", 500), ("large", 3_500)):
+    for name, cpu in (("a-small", 500), ("b-large", 3_500)):
         ledger.put_tenant(tenant(name, node, Part(0), host=HostAsk(cpu_milli=cpu)))
-    assert victims(ledger, changed(wanting(1), host=HostAsk(cpu_milli=3_000))) == ["large"]
+    assert victims(ledger, changed(wanting(1), host=HostAsk(cpu_milli=3_000))) == ["b-large"]
 
 
 def test_a_pod_of_several_cards_is_one_victim() -> None:

@@ -214,10 +214,6 @@ class Ledger:
         home = self._homes.get(name)
         return None if home is None else home.row
 
-    def column_of(self, name: NodeName, card: CardUuid) -> int | None:
-        home = self._homes.get(name)
-        return None if home is None else home.columns.get(card)
-
     # --- inside --------------------------------------------------------------------------------------------------
 
     def _keep(self, tenant: Tenant, expires_at: float | None, attempt: int) -> None:

@@ -93,10 +93,6 @@ class TopologyTable:
         """The same for many sets at once."""
         return self._inside[masks]
 
-    def cut(self, free: int, chosen: int) -> int:
-        """What taking `chosen` out of `free` destroys: the weights between the two parts."""
-        return self.inside(free) - self.inside(chosen) - self.inside(free & ~chosen)
-
     def linked_pairs(self) -> Ints:
         """Per set, how many of its pairs are directly linked."""
         if self._linked_pairs is None:

@@ -1,0 +1,60 @@
+"""The page about HAMi's defects is complete, and every test it leans on exists."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DEFECTS = 41
+PARTS = {"API client", "charts", "metrics", "node agent", "scheduler", "webhook"}
+
+_ROW = re.compile(r"\| (B\d+) \| (.+?) \| (.+?) \|")
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+def rows() -> list[tuple[str, str, str]]:
+    page = (ROOT / "docs" / "hami-defects.md").read_text().splitlines()
+    found = [row for line in page if (row := _ROW.fullmatch(line)) is not None]
+    return [(row[1], row[2], row[3]) for row in found]
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    """Functions and assigned names at the top of a test module."""
+    found: set[str] = set()
+    for node in ast.parse((ROOT / path).read_text()).body:
+        match node:
+            case ast.FunctionDef(name=name):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def test_every_defect_is_listed_once_in_order() -> None:
+    assert [number for number, _, _ in rows()] == [f"B{number}" for number in range(1, DEFECTS + 1)]
+
+
+@pytest.mark.parametrize(("number", "held_by"), [pytest.param(row[0], row[2], id=row[0]) for row in rows()])
+def test_a_defect_is_held_by_a_test_or_a_part_or_is_not_ours(number: str, held_by: str) -> None:
+    test = _TEST.fullmatch(held_by)
+    if test is not None:
+        path, name = test.groups()
+        assert (ROOT / path).is_file(), f"{number} names {path}, which does not exist"
+        assert name in names_in(path), f"{number} names {name}, which {path} does not have"
+        assert name.lower().startswith("test")
+    elif held_by.startswith("owner: "):
+        assert held_by.removeprefix("owner: ") in PARTS
+    else:
+        assert re.fullmatch(r"not ours: .{20,}", held_by), f"{number}: {held_by}"
+
+
+def test_every_defect_says_what_it_was_in_a_line() -> None:
+    said = [what for _, what, _ in rows()]
+    assert all(20 < len(what) < 130 for what in said)
+    assert len(set(said)) == len(said)

@@ -102,7 +102,9 @@ class Twin:
         return str(twin_library())
 
 
-def twin_library(*, left_out: Sequence[str] = (), flags: Iterable[str] = (), name: str = "libmtml.so.2") -> Path:
+def twin_library(
+    *, left_out: Sequence[str] = (), flags: Iterable[str] = (), name: str = "libmtml.so.2"
+) -> Path:
     return shared_object(SOURCES, name, exports="mtml*", left_out=tuple(left_out), flags=tuple(flags))
 
 

@@ -183,3 +183,17 @@ def test_nodes_with_more_cards_than_a_table_holds_are_placed_by_count() -> None:
     assert indexes(run(ledger, request("p", whole_ask(18)))) == list(range(19, 1, -1))
     assert indexes(run(ledger, request("q", whole_ask(2)))) == [1, 0]
     assert run(ledger, request("r", whole_ask(1))) is None
+
+
+@pytest.mark.parametrize(
+    ("in_use", "given"),
+    [
+        pytest.param((0, 1, 2, 4, 5, 6), [], id="the two free cards lie in different groups"),
+        pytest.param((0, 1, 2, 3, 5, 6), [4, 7], id="the two free cards are linked"),
+    ],
+)
+def test_a_scope_holds_for_all_containers_of_a_pod_together(
+    in_use: tuple[int, ...], given: list[int]
+) -> None:
+    pair = request("p", whole_ask(1), whole_ask(1), required_scope=TopologyScope.LINK)
+    assert sorted(indexes(filter_nodes(busy(WHOLE, *in_use), pair, DEFAULTS).allocation)) == given

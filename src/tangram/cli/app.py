@@ -15,6 +15,7 @@ import cyclopts
 import tangram
 from tangram.cli import manual
 from tangram.cli.failures import InputError
+from tangram.cli.hardware import manual as hardware
 from tangram.cli.plain import clean
 from tangram.cli.usage import usage_sentence
 
@@ -32,6 +33,10 @@ app = cyclopts.App(
 )
 app.command("tangram.cli.explain:explain", name="explain", help=manual.EXPLAIN)
 app.command("tangram.cli.simulate:simulate", name="simulate", help=manual.SIMULATE)
+app.command("tangram.cli.hardware.devices:devices", name="devices", help=hardware.DEVICES)
+app.command("tangram.cli.hardware.topology:topology", name="topology", help=hardware.TOPOLOGY)
+app.command("tangram.cli.hardware.top:top", name="top", help=hardware.TOP)
+app.command("tangram.cli.hardware.doctor:doctor", name="doctor", help=hardware.DOCTOR)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -155,6 +155,27 @@ def _best_set(
     return table.best(key & ((1 << MOST_CARDS) - 1), count, least_damage=least_damage, scope=scope)
 
 
+def reach_of(view: View, taken: Bools, scope: TopologyScope) -> Bools:
+    """The cards that may join those taken without leaving the scope; where no table tells, only those taken.
+
+    Rows that have taken nothing yet may take anything.
+    """
+    masks = masks_of(taken)
+    key = (view.nodes.table.astype(np.int64) << MOST_CARDS) | masks
+    distinct, back = np.unique(key, return_inverse=True)
+    reached = np.array(
+        [
+            view.tables[int(each) >> MOST_CARDS].reach(int(each) & ((1 << MOST_CARDS) - 1), scope)
+            if each >= 0
+            else 0
+            for each in distinct
+        ],
+        np.int64,
+    )
+    untouched = masks == 0
+    return cells_of(reached[back], taken.shape[1]) | taken | untouched[:, None]
+
+
 def masks_of(cells: Bools) -> Int64s:
     """Per row, the marked columns as the bits of a number. Rows wider than a table are cut; they have no table."""
     width = min(cells.shape[1], MOST_CARDS)

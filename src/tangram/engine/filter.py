@@ -150,7 +150,8 @@ def _cards_asked(request: Request, model: CardModel) -> float:
         if ask.vendor is model.vendor
     ]
     memory = sum(
-        ask.count * (ask.memory if ask.memory is not None else model.memory) / model.memory for ask in asks
+        ask.count * (ask.memory_percent / 100 if ask.memory is None else ask.memory / model.memory)
+        for ask in asks
     )
     cores = sum(
         ask.count * (ask.cores if ask.cores is not None else model.cores) / model.cores for ask in asks

@@ -45,7 +45,7 @@ def needs_of(view: View, ask: Ask, app_class: AppClass | None) -> Needs:
 def card_rules(
     view: View, use: CardUse, ask: Ask, request: Request, *, mutex: bool, only: Bools | None = None
 ) -> tuple[Rules, Needs]:
-    """Per card, the first rule the ask fails there. `only` marks the cards a one-card pod is already bound to."""
+    """Per card, the first rule the ask fails there. `only` marks the cards the pod's other containers leave open."""
     facts = view.facts
     needs = needs_of(view, ask, request.app_class)
     sliced = ask.kind is AskKind.SLICE

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tangram.engine.choose import Choice, by_order, by_set, online_keys, order_keys
+from tangram.engine.choose import Choice, by_order, by_set, online_keys, order_keys, reach_of
 from tangram.engine.columns import (
     CLASS_NUMBER,
     QOS_NUMBER,
@@ -110,10 +110,13 @@ def place(view: View, request: Request, defaults: Defaults, start: Rules) -> Pla
         return placement
     staying = _Working(view.use, shared=True)
     order = request.card_order or defaults.card_order
+    scope = request.required_scope if request.required_scope is not TopologyScope.NODE else None
     for number, step in enumerate(steps):
         use = staying.use if step.role is not Role.INIT else _during_init(view, request, placement, step).use
-        own = _own_cards(placement) if step.role is Role.INIT else None
-        result = _take(view, use, request, step, order=order, own=own)
+        held = _own_cards(placement)
+        own = held if step.role is Role.INIT else None
+        within = None if scope is None or held is None else reach_of(view, held, scope)
+        result = _take(view, use, request, step, order=order, own=own, within=within)
         _note(view, placement, number, step, result)
         placement.choices.append(StepChoice(step, result.choice, result.needs, result.rules))
         if step.role is not Role.INIT and number + 1 < len(steps):
@@ -162,11 +165,20 @@ def _own_cards(placement: Placement) -> Bools | None:
 
 
 def _take(
-    view: View, use: CardUse, request: Request, step: Step, *, order: Order, own: Bools | None
+    view: View,
+    use: CardUse,
+    request: Request,
+    step: Step,
+    *,
+    order: Order,
+    own: Bools | None,
+    within: Bools | None,
 ) -> _Taken:
-    """Fit one ask and take its cards, on the pod's own cards (`own`) where those suffice."""
+    """Fit one ask and take its cards: only those `within` reach of the pod's other cards where a scope demands it, and
+    the pod's own cards (`own`) where those suffice.
+    """
     ask = step.ask
-    rules, needs = card_rules(view, use, ask, request, mutex=CardOrder.MUTEX in order)
+    rules, needs = card_rules(view, use, ask, request, mutex=CardOrder.MUTEX in order, only=within)
     fits = rules == CardRule.FITS
     units_free = _units_free(view, use, ask)
     if own is not None:

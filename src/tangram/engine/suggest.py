@@ -25,6 +25,7 @@ from tangram.units.memory import MIB, Bytes, floor_mib, from_mib, memory_text, r
 
 MOST_ENDINGS_TRIED = 64
 """Running pods whose end is tried, those that hold least first."""
+MOST_TAINTS_TRIED = 16
 FEW_AMOUNTS = 16
 """Up to this many amounts are tried one by one, beyond it by halving."""
 
@@ -195,7 +196,8 @@ def _drop_node_rules(_: Ledger, request: Request, fits: Fits) -> Suggestion | No
 
 def _tolerate(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     """One more toleration, for the taint that would open a node; the smallest by name when several would."""
-    for taint in sorted({taint for node in ledger.nodes() for taint in node.taints}, key=taint_text):
+    taints = sorted({taint for node in ledger.nodes() for taint in node.taints}, key=taint_text)
+    for taint in taints[:MOST_TAINTS_TRIED]:
         extra = Toleration(key=taint.key, value=taint.value, effect=taint.effect)
         tolerations = (*request.placing.tolerations, extra)
         placing = msgspec.structs.replace(request.placing, tolerations=tolerations)

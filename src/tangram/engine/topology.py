@@ -148,15 +148,27 @@ class TopologyTable:
         winner = int(np.flatnonzero(key == key.max())[-1])
         return CardSet(int(sets[winner]), int(scores[winner]), int(losses[winner]))
 
+    def reach(self, cards: int, scope: TopologyScope) -> int:
+        """The cards joined as the scope demands to every one of a set, the set itself among them."""
+        neighbours = self._neighbours(scope)
+        reached = (1 << self.layout.size) - 1
+        for card in range(self.layout.size):
+            if cards >> card & 1:
+                reached &= neighbours[card] | 1 << card
+        return reached
+
+    def _neighbours(self, scope: TopologyScope) -> tuple[int, ...]:
+        return {
+            TopologyScope.LINK: self.layout.linked,
+            TopologyScope.PCIE: self.layout.switched,
+            TopologyScope.NUMA: self.layout.same_numa,
+            TopologyScope.NODE: tuple([(1 << self.layout.size) - 1] * self.layout.size),
+        }[scope]
+
     def _within(self, scope: TopologyScope) -> Bools:
         """Per set, whether every pair of it is joined as the scope demands."""
         if scope not in self._allowed:
-            neighbours = {
-                TopologyScope.LINK: self.layout.linked,
-                TopologyScope.PCIE: self.layout.switched,
-                TopologyScope.NUMA: self.layout.same_numa,
-                TopologyScope.NODE: tuple([(1 << self.layout.size) - 1] * self.layout.size),
-            }[scope]
+            neighbours = self._neighbours(scope)
             allowed = np.ones(1 << self.layout.size, dtype=np.bool_)
             everything = np.arange(1 << self.layout.size, dtype=np.int32)
             for card in range(self.layout.size):

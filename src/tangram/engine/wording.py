@@ -72,5 +72,5 @@ _CARD_SENTENCES: dict[CardRule, Callable[[CardVerdict], str]] = {
     ),
     CardRule.EXCLUSIVE: lambda verdict: f"in use by {_pods(verdict.have)}, the whole card is asked",
     CardRule.COMPUTE_TAKEN: lambda _: "all compute is taken",
-    CardRule.OTHER_CARD: lambda _: "another container of the pod holds a different card",
+    CardRule.OTHER_CARD: lambda _: "out of reach of the pod's other cards",
 }

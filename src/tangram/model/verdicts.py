@@ -33,7 +33,7 @@ class CardRule(IntEnum):
     EXCLUSIVE = 15
     COMPUTE_TAKEN = 16
     OTHER_CARD = 17
-    """Another container of the pod holds a different card, and the pod may only use one."""
+    """Another container of the pod holds cards that this one may not be combined with."""
 
 
 class NodeRule(IntEnum):

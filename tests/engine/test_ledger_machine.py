@@ -76,7 +76,7 @@ def requests(draw: st.DrawFn, name: str) -> Request:
     made = request(
         name,
         *containers,
-        qos=None if mthreads else draw(st.sampled_from(list(QosPolicy))),
+        qos=draw(st.sampled_from(list(QosPolicy))) if asks is metax_slices else None,
         app_class=draw(st.sampled_from([None, None, None, *AppClass])) if asks is metax_slices else None,
         node_policy=draw(st.sampled_from([None, NodePolicy.BINPACK, NodePolicy.SPREAD, NodePolicy.FRAG])),
         card_order=draw(

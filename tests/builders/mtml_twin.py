@@ -1,6 +1,5 @@
 """Machines with Moore Threads cards, shown by the C twin of the vendor's library."""
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -95,7 +94,7 @@ class Twin:
     def show(self, machine: Machine) -> None:
         beside = self.folder / "world.new"
         beside.write_text(machine.text())
-        os.replace(beside, self.file)
+        beside.replace(self.file)
 
     @property
     def library(self) -> str:

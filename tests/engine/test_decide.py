@@ -111,7 +111,7 @@ steps = st.tuples(
 def test_what_is_remembered_is_what_a_fresh_look_would_find(
     drawn: list[tuple[str, int, int]],
     policy: NodePolicy,
-    host_checked: bool,  # noqa: FBT001
+    host_checked: bool,  # noqa: FBT001 - hypothesis passes it by name
 ) -> None:
     ledger, memo = ledger_of(*CLUSTER[:3]), Memo()
     frag = FragScores(demand_from(map(shape_of, KINDS)))

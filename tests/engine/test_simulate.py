@@ -27,7 +27,7 @@ def halves(count: int) -> list[Arrival]:
 def test_originals_come_first_in_the_seeds_order_and_then_clones_of_them() -> None:
     pods = [*halves(3), Arrival("cpu", request("cpu"), 0)]
     # The recipe word by word: sort by name, shuffle, then draw evenly while the demand stays within the limit.
-    order = random.Random(7)  # noqa: S311
+    order = random.Random(7)  # noqa: S311 - test data, not a secret
     expected = sorted(pods, key=lambda pod: pod.name)
     originals = expected.copy()
     order.shuffle(expected)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.devices import Device, Health, LinkReport
 from tangram.model.topology import Topology
@@ -20,14 +22,36 @@ def cards_of(
     health: Mapping[CardUuid, Health],
     modes: Mapping[CardUuid, CardMode] | None = None,
 ) -> tuple[Card, ...]:
-    """The devices as cards. A mode that was not decided follows what the kernel offers: sliced, split, or whole."""
+    """The devices as cards. A mode that was not decided follows what the kernel offers: sliced, split, or whole.
+
+    Virtual functions whose card is among the devices are left out: they are what that card is sold as, and counting
+    them again would sell it twice.
+    """
     decided = modes or {}
-    return tuple(_card(device, health.get(device.uuid), decided.get(device.uuid)) for device in devices)
+    return tuple(
+        _card(devices[at], health.get(devices[at].uuid), decided.get(devices[at].uuid))
+        for at in _card_positions(devices)
+    )
 
 
 def topology_of(devices: Sequence[Device], links: LinkReport) -> Topology | None:
     """The links as the engine weighs them, or None when nobody could say."""
-    return Topology(len(devices), links.links) if links.known else None
+    if not links.known:
+        return None
+    place = {at: number for number, at in enumerate(_card_positions(devices))}
+    return Topology(
+        len(place),
+        tuple(
+            msgspec.structs.replace(link, a=place[link.a], b=place[link.b])
+            for link in links.links
+            if link.a in place and link.b in place
+        ),
+    )
+
+
+def _card_positions(devices: Sequence[Device]) -> list[int]:
+    present = {device.uuid for device in devices}
+    return [at for at, device in enumerate(devices) if device.virtual_function_of not in present]
 
 
 def _card(device: Device, health: Health | None, mode: CardMode | None) -> Card:

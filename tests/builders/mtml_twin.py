@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Protocol
 
 from builders.native import shared_object
+from tangram.drivers.mtml.driver import MtmlDriver
 
 SOURCES = ("mtml/libmtml.c", "mtml/world.c")
 VARIABLE = "TANGRAM_MTML_WORLD"
@@ -99,6 +101,31 @@ class Twin:
     @property
     def library(self) -> str:
         return str(twin_library())
+
+
+class Clock:
+    """Seconds that pass only when told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Show(Protocol):
+    """Makes a machine the one that the twin shows in this process."""
+
+    def __call__(self, machine: Machine) -> Twin: ...
+
+
+class MakeDriver(Protocol):
+    """A driver that is closed when the test ends; its kernel files are in the test's own folder."""
+
+    def __call__(self, library: str | Path | None, *, limit: float = 20.0) -> MtmlDriver: ...
 
 
 def twin_library(

@@ -1,0 +1,37 @@
+"""The vendors' command line tools: the second best way to cards, and what a person reaches for first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tangram.drivers.doctor.bus import cards_on_bus
+from tangram.drivers.doctor.findings import Findings, ok, warn
+from tangram.drivers.doctor.machine import Machine
+
+MX_SMI_FOLDERS: Final = ("/opt/mxdriver/bin", "/opt/maca/bin")
+
+
+def metax_tool(machine: Machine) -> Findings:
+    """Whether mx-smi is here. It is not run: a tool in front of a hung driver hangs too."""
+    yield from _tool(
+        machine, "metax-tool", "mx-smi", MX_SMI_FOLDERS, needed=bool(cards_on_bus(machine).metax)
+    )
+
+
+def mthreads_tool(machine: Machine) -> Findings:
+    """Whether mthreads-gmi is here."""
+    yield from _tool(
+        machine, "mthreads-tool", "mthreads-gmi", (), needed=bool(cards_on_bus(machine).mthreads)
+    )
+
+
+def _tool(machine: Machine, check: str, name: str, folders: tuple[str, ...], *, needed: bool) -> Findings:
+    path = machine.program(name, *folders)
+    if path is not None:
+        yield ok(check, f"{name} is {path}")
+    elif needed:
+        yield warn(
+            check,
+            f"{name} was not found",
+            "nothing needs it while the library works; install the vendor's tools to have something to compare with",
+        )

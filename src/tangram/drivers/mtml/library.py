@@ -1,0 +1,147 @@
+"""The library's life: found, loaded, started, started again when its handles went bad, loaded again after an upgrade.
+
+Reloading is done as far as it can be: every handle is given back, the library is closed and a fresh copy of the
+package opens it anew. If something else in the process still holds the old file, or the file forbids being unloaded,
+the system's loader hands out the old one again; nothing short of a new process helps then.
+
+Used by one thread at a time, the one of the watchdog: so nobody is inside the library while it is closed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from _ctypes import dlclose  # the only way to unload what ctypes loaded
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Final, cast
+
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.mtml.calls import FUNCTIONS, Calls
+from tangram.drivers.mtml.package import fresh_copy
+
+RESTART_PAUSE: Final = 5.0
+"""Seconds between two restarts for doubt, so that a card that stays broken does not cost a restart per question."""
+NAMES: Final = "libmtml.so.2 or libmtml.so"
+INSTALL: Final = "install the vendor's mtml package (part of MT GPU Management Center)"
+
+
+class Library:
+    """Moore Threads' library, ready when asked for."""
+
+    def __init__(
+        self,
+        path: str | None,
+        *,
+        entering: Callable[[str, str], None],
+        clock: Callable[[], float],
+        maps: Path = Path("/proc/self/maps"),
+    ) -> None:
+        self._wanted = path
+        self._entering = entering
+        self._clock = clock
+        self._maps = maps
+        self._package: ModuleType | None = None
+        self._calls: Calls | None = None
+        self._file = ""
+        self._stamp: tuple[int, ...] = ()
+        self._restarted_at = -RESTART_PAUSE
+
+    @property
+    def file(self) -> str:
+        """The file that was loaded; empty while none is, or when nobody could tell."""
+        return self._file
+
+    def ready(self) -> Calls:
+        """Calls into a started library. Loads what an upgrade put in the old one's place first."""
+        if self._package is not None and self._replaced():
+            self._unload()
+        if self._calls is None:
+            self._calls = self._started()
+        return self._calls
+
+    def restart(self) -> bool:
+        """Give all handles back and start anew; False, and nothing done, if that was tried a moment ago."""
+        now = self._clock()
+        if now - self._restarted_at < RESTART_PAUSE:
+            return False
+        self._restarted_at = now
+        self._shut_down()
+        return True
+
+    def missing_functions(self) -> tuple[str, ...]:
+        """Functions this driver uses and the loaded library lacks."""
+        self.ready()
+        library = cast("object", getattr(self._package, "mtmlLib", None))
+        return tuple(name for name in FUNCTIONS if not hasattr(library, name))
+
+    def close(self) -> None:
+        self._unload()
+
+    def _started(self) -> Calls:
+        loaded = self._package is not None
+        package = self._package or fresh_copy()
+        calls = Calls(package, self._entering)
+        try:
+            if not loaded and self._wanted is not None:
+                self._entering("dlopen", self._wanted)
+                # Where the package keeps its library; it searches by itself only while this is empty.
+                vars(package)["mtmlLib"] = ctypes.CDLL(self._wanted)
+            self._package = package
+            calls.raw("mtmlLibraryInit")
+        except OSError as error:
+            self._package = None
+            raise DriverError(
+                Kind.NO_LIBRARY,
+                f"{self._wanted or NAMES} cannot be loaded ({_first_line(error)}); {INSTALL}, or name the file",
+                call="dlopen",
+                vendor_text=str(error),
+            ) from None
+        finally:
+            if not loaded and self._package is not None:
+                self._file = self._wanted or self._mapped()
+                self._stamp = _stamp(self._file)
+        return calls
+
+    def _unload(self) -> None:
+        self._shut_down()
+        library = getattr(self._package, "mtmlLib", None)
+        self._package, self._file, self._stamp = None, "", ()
+        if isinstance(library, ctypes.CDLL):
+            self._entering("dlclose", "")
+            dlclose(library._handle)  # noqa: SLF001 - ctypes opens libraries and offers no other way to close them
+
+    def _shut_down(self) -> None:
+        calls, self._calls = self._calls, None
+        if calls is not None:
+            calls.about("")
+            # A library that refuses to stop is left as it is: a new start works or says why not.
+            calls.known_answer("mtmlLibraryShutDown")
+
+    def _replaced(self) -> bool:
+        now = _stamp(self._file)
+        # No file is an upgrade half done: what is loaded goes on working until the new one is there.
+        return bool(now) and bool(self._stamp) and now != self._stamp
+
+    def _mapped(self) -> str:
+        try:
+            lines = self._maps.read_text("utf-8", errors="replace").splitlines()
+        except OSError:
+            return ""
+        paths = (line.partition("/")[2] for line in lines if "/libmtml.so" in line)
+        return next((f"/{path}" for path in paths if not path.endswith(" (deleted)")), "")
+
+
+def _stamp(file: str) -> tuple[int, ...]:
+    if not file:
+        return ()
+    try:
+        found = os.stat(file)  # noqa: PTH116 - a bare library name is looked up by the loader, never by us
+    except OSError:
+        return ()
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _first_line(error: OSError) -> str:
+    return next(iter(str(error).splitlines()), "no reason given")

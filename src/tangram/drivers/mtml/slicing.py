@@ -1,0 +1,150 @@
+"""Moore Threads slices in our records, for every way of reaching the cards.
+
+Whether a card is sliced is decided by which kernel module holds it, and the vendor's container runtime makes slices
+from a container's environment; so this answers questions and refuses changes, with the sentence that says who to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.sgpu_km import MOST_SLICES, KernelSlice, SgpuKm
+from tangram.model.cards import QosPolicy
+from tangram.model.devices import Device, DeviceNodes, Process, Slice, SliceRoom
+from tangram.units.ids import CardUuid
+from tangram.units.memory import Bytes
+from tangram.units.na import NA, Maybe, NotAvailable, known
+
+CORES_PER_CARD: Final = 16
+POLICIES: Final = {0: QosPolicy.BEST_EFFORT, 1: QosPolicy.BURST_SHARE, 2: QosPolicy.FIXED_SHARE}
+_CONTROL_NODE = re.compile(r"/dev/mtgpu\.([0-9]{1,4})")
+
+
+def kernel_number(nodes: DeviceNodes, index: int) -> int:
+    """The number the kernel module knows a card by: that of its control node, or else its index."""
+    found = _CONTROL_NODE.fullmatch(nodes.control)
+    return int(found[1]) if found else index
+
+
+def is_sliced(module: SgpuKm, nodes: DeviceNodes, index: int) -> Maybe[bool]:
+    """Whether the kernel module holds the card; `NA` when the module is there and does not say."""
+    bound = module.bound_cards()
+    return NA if isinstance(bound, NotAvailable) else kernel_number(nodes, index) in bound
+
+
+def slices_of(module: SgpuKm, device: Device) -> tuple[Slice, ...]:
+    """The slices that exist on a card now."""
+    return tuple(
+        _slice(device.uuid, each) for each in module.slices(kernel_number(device.nodes, device.index))
+    )
+
+
+def processes_of(module: SgpuKm, device: Device) -> Maybe[tuple[Process, ...]]:
+    """Who holds memory of a sliced card. For a card held whole nobody counts, so it is `NA`, not nobody."""
+    if is_sliced(module, device.nodes, device.index) is not True:
+        return NA
+    return tuple(
+        Process(pid=pid, memory=held, slice_id=None if isinstance(each.number, NotAvailable) else each.number)
+        for each in module.slices(kernel_number(device.nodes, device.index))
+        if not isinstance(each.usage, NotAvailable)
+        for pid, held in each.usage.processes
+    )
+
+
+def room_of(module: SgpuKm, device: Device) -> SliceRoom:
+    """What is left to slice. The kernel's overcommit is not counted: memory sold twice is memory nobody has."""
+    if is_sliced(module, device.nodes, device.index) is not True:
+        raise DriverError(
+            Kind.NOT_SUPPORTED,
+            f"card {device.index} is not bound to the sgpu_km module, so it cannot be sliced; "
+            "bind it with the module's gpu_ids parameter",
+            call=str(module.root / "cores"),
+        )
+    knobs = module.knobs(kernel_number(device.nodes, device.index))
+    taken = slices_of(module, device)
+    total = known(device.memory, Bytes(0))
+    policy = known(knobs.policy, -1)
+    return SliceRoom(
+        slots=max(0, known(knobs.most_slices, MOST_SLICES) - len(taken)),
+        memory=Bytes(max(0, total - sum(each.memory for each in taken))),
+        cores=max(0, CORES_PER_CARD - sum(each.cores for each in taken)),
+        policy=POLICIES.get(policy, NA),
+    )
+
+
+class RuntimeMakesSlices:
+    """The half of the driver interface that changes things, for a vendor whose container runtime does that."""
+
+    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
+        del memory, cores, name
+        _refuse(uuid, "made")
+
+    def resize_slice(
+        self, uuid: CardUuid, slice_id: int, *, memory: Bytes | None = None, cores: int | None = None
+    ) -> Slice:
+        del slice_id, memory, cores
+        _refuse(uuid, "resized")
+
+    def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:
+        del slice_id
+        _refuse(uuid, "removed")
+
+    def set_policy(self, uuid: CardUuid, policy: QosPolicy) -> None:
+        raise DriverError(
+            Kind.NOT_SUPPORTED,
+            f"the policy of card {uuid} cannot be set to {policy} from here: on Moore Threads nodes it is "
+            "set by the vendor's ClusterConfig, or by an administrator while the card has no slice",
+        )
+
+    def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:
+        raise DriverError(
+            Kind.NOT_SUPPORTED,
+            f"card {uuid} cannot be split into {count} virtual functions: Moore Threads cards are shared as slices",
+        )
+
+
+def _refuse(uuid: CardUuid, verb: str) -> NoReturn:
+    raise DriverError(
+        Kind.NOT_SUPPORTED,
+        f"a slice of card {uuid} is not {verb} by a driver: the vendor's container runtime makes slices from the "
+        "container's environment (MTHREADS_QOS_MEMORY_LIMIT and MTHREADS_QOS_COMPUTING_POWER_WEIGHT) when the "
+        "container starts, and removes them when it ends",
+    )
+
+
+def _slice(card: CardUuid, each: KernelSlice) -> Slice:
+    number, memory, weight = each.number, each.memory, each.weight
+    if (
+        isinstance(number, NotAvailable)
+        or isinstance(memory, NotAvailable)
+        or isinstance(weight, NotAvailable)
+    ):
+        # Leaving it out, or taking it for empty, would let somebody sell its memory again.
+        raise DriverError(
+            Kind.FAILED,
+            f"the slice of container {each.container} on card {card} does not tell its number, size and weight; "
+            "look at its files under sgpu_km",
+        )
+    used: Maybe[Bytes] = NA
+    busy: Maybe[bool] = NA
+    if not isinstance(each.usage, NotAvailable):
+        busy = bool(each.usage.processes)
+        free = each.usage.free
+        used = _held(each.usage.processes) if isinstance(free, NotAvailable) else Bytes(max(0, memory - free))
+    return Slice(
+        card=card,
+        id=number,
+        memory=memory,
+        cores=weight,
+        name=each.container,
+        minor=each.minor,
+        memory_used=used,
+        busy=busy,
+    )
+
+
+def _held(processes: Sequence[tuple[int, Bytes]]) -> Bytes:
+    return Bytes(sum(held for _, held in processes))

@@ -1,0 +1,170 @@
+"""What the kernel's own files say about a card: where it sits, which device nodes it has, how it is split.
+
+The library is silent or vague about all of these. Absent files are ordinary (another kernel, a container with half a
+sysfs) and give `NA`; only writing raises.
+"""
+
+from __future__ import annotations
+
+import os
+from errno import errorcode
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.mxsml.settings import Settings
+from tangram.drivers.pcie import addresses_in
+from tangram.model.devices import DeviceNodes
+from tangram.units.na import NA, Maybe, NotAvailable
+
+NATIVE_DRIVER: Final = "METAX"
+HOST_DRIVER: Final = "MXGVM"
+"""Binds physical functions to hand out virtual ones."""
+CONTROL_NODE: Final = "mxcd"
+
+
+class Place(NamedTuple):
+    """Where a card sits."""
+
+    path: tuple[str, ...] = ()
+    numa: Maybe[int] = NA
+    driver: str = ""
+    nodes: DeviceNodes = DeviceNodes()
+
+
+class Kernel:
+    def __init__(self, settings: Settings) -> None:
+        self._devices = f"{settings.sysfs_root}/bus/pci/devices"
+        self._drivers = f"{settings.sysfs_root}/bus/pci/drivers"
+        self._dev = settings.dev_root
+        self._spots: dict[str, tuple[tuple[str, ...], Maybe[int]]] = {}
+
+    def place(self, bdf: str) -> Place:
+        """Everything about where the card is. Plain file calls: this is most of what a listing of cards costs.
+
+        The kernel's link to a device names every bridge above it, so it need not be followed.
+        """
+        if not _plain(bdf):
+            return Place()
+        directory = f"{self._devices}/{bdf}"
+        path, numa = self._spot(bdf, _target(directory))
+        return Place(
+            path=path,
+            numa=numa,
+            driver=_link_name(f"{directory}/driver"),
+            nodes=self._nodes(directory),
+        )
+
+    def bound(self) -> frozenset[str]:
+        """The addresses of all cards held by the vendor's kernel drivers, which change when a card comes or goes."""
+        return frozenset(
+            name
+            for driver in (NATIVE_DRIVER, HOST_DRIVER)
+            for name in _names(f"{self._drivers}/{driver}")
+            if ":" in name
+        )
+
+    def parent(self, bdf: str) -> str:
+        """The address of the card a virtual function belongs to; empty for anything else."""
+        return _link_name(f"{self._devices}/{bdf}/physfn") if _plain(bdf) else ""
+
+    def virtual_functions(self, bdf: str) -> Maybe[int]:
+        return self._number(bdf, "sriov_numvfs")
+
+    def most_virtual_functions(self, bdf: str) -> Maybe[int]:
+        return self._number(bdf, "sriov_totalvfs")
+
+    def numvfs_file(self, bdf: str) -> str:
+        return f"{self._devices}/{bdf}/sriov_numvfs"
+
+    def write_virtual_functions(self, bdf: str, count: int) -> None:
+        file = self.numvfs_file(bdf)
+        try:
+            # Opened without creating: a file that is not there must not appear on a wrong root.
+            with Path(file).open("r+") as attribute:
+                attribute.write(f"{count}\n")
+        except OSError as error:
+            raise _refusal(file, count, error) from error
+
+    def _number(self, bdf: str, attribute: str) -> Maybe[int]:
+        if not _plain(bdf):
+            return NA
+        try:
+            descriptor = os.open(f"{self._devices}/{bdf}/{attribute}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return NA
+        try:
+            return int(os.read(descriptor, 64))
+        except (OSError, ValueError):
+            return NA
+        finally:
+            os.close(descriptor)
+
+    def _spot(self, bdf: str, target: str) -> tuple[tuple[str, ...], Maybe[int]]:
+        # A card under the same bridges is in the same slot, and a slot does not change its NUMA node.
+        spot = self._spots.get(target)
+        if spot is None:
+            numa = self._number(bdf, "numa_node")
+            spot = addresses_in(target), NA if isinstance(numa, NotAvailable) or numa < 0 else numa
+            if target:
+                self._spots[target] = spot
+        return spot
+
+    def _nodes(self, directory: str) -> DeviceNodes:
+        names = [name for name in _names(f"{directory}/drm") if self._has_node(f"dri/{name}")]
+        card = next((name for name in names if name.startswith("card")), "")
+        render = next((name for name in names if name.startswith("renderD")), "")
+        return DeviceNodes(
+            control=f"/dev/{CONTROL_NODE}" if self._has_node(CONTROL_NODE) else "",
+            card=card and f"/dev/dri/{card}",
+            render=render and f"/dev/dri/{render}",
+        )
+
+    def _has_node(self, name: str) -> bool:
+        return os.access(f"{self._dev}/{name}", os.F_OK)
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))  # noqa: PTH208 - names are wanted, and a Path per name costs ten times more
+    except OSError:
+        return []
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)  # noqa: PTH115 - a Path costs more than the question, see `place`
+    except OSError:
+        return ""
+
+
+def _link_name(link: str) -> str:
+    return _target(link).rpartition("/")[2]
+
+
+def _plain(bdf: str) -> bool:
+    # Comes from the library's memory and goes into a path.
+    return bool(bdf) and "/" not in bdf and "\0" not in bdf and not bdf.startswith(".")
+
+
+def _refusal(file: str, count: int, error: OSError) -> DriverError:
+    kind = {
+        "EBUSY": Kind.BUSY,
+        "EACCES": Kind.NOT_PERMITTED,
+        "EPERM": Kind.NOT_PERMITTED,
+        "EROFS": Kind.NOT_PERMITTED,
+        "ENOENT": Kind.NOT_SUPPORTED,
+        "ENOSYS": Kind.NOT_SUPPORTED,
+        "ENODEV": Kind.CARD_GONE,
+        "ENOMEM": Kind.FULL,
+        "ENOSPC": Kind.FULL,
+        "ERANGE": Kind.INVALID,
+        "EINVAL": Kind.INVALID,
+    }.get(_errno_name(error), Kind.FAILED)
+    return DriverError(
+        kind, f"writing {count} to {file} failed: {error.strerror}", call=file, vendor_code=error.errno
+    )
+
+
+def _errno_name(error: OSError) -> str:
+    return errorcode.get(error.errno or 0, "")

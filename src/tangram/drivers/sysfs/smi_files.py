@@ -1,0 +1,103 @@
+"""The text files that MetaX's kernel driver keeps per card, and the slices it shows there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tangram.drivers.sysfs.files import Files
+from tangram.drivers.sysfs.layout import LayoutNode
+from tangram.model.cards import QosPolicy
+from tangram.model.devices import Figures, Slice, SliceRoom
+from tangram.units.ids import CardUuid
+from tangram.units.memory import KIB, MIB, Bytes
+from tangram.units.na import NA, Maybe, NotAvailable
+from tangram.vendors.metax.products import MOST_SLICES
+
+_POLICIES: Final = (QosPolicy.BEST_EFFORT, QosPolicy.FIXED_SHARE, QosPolicy.BURST_SHARE)
+_NUMBER = re.compile(r"-?[0-9]{1,15}")
+_VRAM_LINE: Final = 1
+"""Visible memory, memory, memory of the host: in that order."""
+
+
+def figures_in(files: Files, folder: Path) -> Figures:
+    """What can be read without the vendor's library."""
+    used = files.hexadecimal(folder / "smi/showxcuse")
+    return Figures(
+        utilisation_percent=float(used) if isinstance(used, int) and used <= 100 else NA,
+        memory_used=_vram(files.text(folder / "smi/showmemuse")),
+        memory_total=memory_in(files, folder),
+        temperature_celsius=_hotspot(files.text(folder / "smi/showtemp")),
+    )
+
+
+def memory_in(files: Files, folder: Path) -> Maybe[Bytes]:
+    """The card's memory."""
+    return _vram(files.text(folder / "smi/showmeminfo"))
+
+
+def sliced_in(files: Files, folder: Path) -> Maybe[bool]:
+    """Whether the card is switched to slices."""
+    word = files.text(folder / "model")
+    return word == "sgpu" if word in ("sgpu", "native") else NA
+
+
+def slices_in(
+    files: Files, folder: Path, card: CardUuid, layout: Mapping[int, LayoutNode]
+) -> tuple[Slice, ...]:
+    """The card's slices; one whose quotas cannot be read is not reported, because half of it would mislead."""
+    found: list[Slice] = []
+    for number in range(MOST_SLICES):
+        path = folder / f"sgpu/sgpu{number}"
+        memory = files.whole(path / "vram_quota")
+        cores = files.whole(path / "sched_quota")
+        if isinstance(memory, NotAvailable) or isinstance(cores, NotAvailable):
+            continue
+        node = files.whole(path / "node_id")
+        known = layout.get(node) if isinstance(node, int) else None
+        unique = NA if known is None else known.unique_id
+        online = files.whole(path / "online")
+        alias = files.text(path / "alias")
+        found.append(
+            Slice(
+                card=card,
+                id=number,
+                memory=Bytes(memory * MIB),
+                cores=cores,
+                uuid="" if isinstance(unique, NotAvailable) else f"GPU-{unique}",
+                name="" if isinstance(alias, NotAvailable) else alias,
+                minor=files.whole(path / "minor"),
+                online=online == 1 if isinstance(online, int) else NA,
+            )
+        )
+    return tuple(found)
+
+
+def room_in(files: Files, folder: Path) -> SliceRoom | None:
+    """What is left to be sliced off, if the kernel says."""
+    slots = files.whole(folder / "sgpu/available_devcnt")
+    memory = files.whole(folder / "sgpu/available_vram_quota")
+    cores = files.whole(folder / "sgpu/available_sched_quota")
+    policy = files.whole(folder / "sgpu/sched_class")
+    if isinstance(slots, NotAvailable) or isinstance(memory, NotAvailable) or isinstance(cores, NotAvailable):
+        return None
+    named = dict(enumerate(_POLICIES)).get(policy, NA) if isinstance(policy, int) else NA
+    return SliceRoom(slots, Bytes(memory * MIB), cores, named)
+
+
+def _vram(text: Maybe[str]) -> Maybe[Bytes]:
+    lines = [] if isinstance(text, NotAvailable) else text.splitlines()
+    number = _NUMBER.search(lines[_VRAM_LINE].rpartition(":")[2]) if len(lines) > _VRAM_LINE else None
+    return NA if number is None or int(number[0]) < 0 else Bytes(int(number[0]) * KIB)
+
+
+def _hotspot(text: Maybe[str]) -> Maybe[float]:
+    for line in [] if isinstance(text, NotAvailable) else text.splitlines():
+        label, _, value = line.partition(":")
+        number = _NUMBER.fullmatch(value.strip())
+        if label.strip() == "hotspot" and number is not None:
+            # Hundredths of a degree.
+            return int(number[0]) / 100
+    return NA

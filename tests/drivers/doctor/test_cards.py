@@ -1,0 +1,91 @@
+"""What the doctor makes of what a driver says."""
+
+from collections.abc import Callable
+
+import pytest
+
+from builders.fake_driver import metax_card, mthreads_card
+from tangram.drivers.doctor.cards import judge_cards
+from tangram.drivers.doctor.findings import Outcome
+from tangram.drivers.doctor.versions import read_version
+from tangram.drivers.errors import Kind
+from tangram.drivers.snapshot import CardReading, Snapshot, Trouble
+from tangram.model.devices import Device, Health
+from tangram.units.memory import from_gib
+
+
+def verdicts(
+    *devices: Device, health: Health | None = None, troubles: tuple[Trouble, ...] = ()
+) -> dict[str, str]:
+    snapshot = Snapshot(
+        driver="fake",
+        cards=tuple(CardReading(device=device, health=health) for device in devices),
+        troubles=troubles,
+    )
+    return {f"{finding.check} {finding.outcome}": finding.why for finding in judge_cards(snapshot)}
+
+
+@pytest.mark.parametrize(
+    ("device", "version", "outcome"),
+    [
+        pytest.param(metax_card, "2.32.0", Outcome.OK, id="metax-just-enough"),
+        pytest.param(metax_card, "2.31.9", Outcome.FAIL, id="metax-too-old"),
+        pytest.param(metax_card, "10.0.1", Outcome.OK, id="metax-two-digits"),
+        pytest.param(mthreads_card, "1.2.0", Outcome.OK, id="mthreads-just-enough"),
+        pytest.param(mthreads_card, "3.3.5-server", Outcome.OK, id="mthreads-with-a-suffix"),
+        pytest.param(mthreads_card, "1.1.9", Outcome.FAIL, id="mthreads-too-old"),
+        pytest.param(mthreads_card, "unreadable", Outcome.FAIL, id="no-version"),
+    ],
+)
+def test_a_driver_must_be_new_enough_to_slice(
+    device: Callable[..., Device], version: str, outcome: Outcome
+) -> None:
+    card = device(0, driver_version=version)
+    assert f"{card.vendor}-driver-version {outcome}" in verdicts(card)
+
+
+def test_an_unknown_version_is_to_be_looked_at() -> None:
+    assert "metax-driver-version warn" in verdicts(metax_card(0))
+
+
+def test_an_unhealthy_card_fails_with_its_reason() -> None:
+    found = verdicts(metax_card(3), health=Health(healthy=False, code="ecc", message="too many errors"))
+    assert "too many errors" in found["cards-health fail"]
+    assert "card 3" in found["cards-health fail"]
+
+
+def test_healthy_cards_are_counted() -> None:
+    assert (
+        "all 2 cards"
+        in verdicts(metax_card(0), metax_card(1), health=Health(healthy=True))["cards-health ok"]
+    )
+
+
+def test_an_s4000_with_a_third_of_its_memory_missing_points_to_the_iommu() -> None:
+    found = verdicts(mthreads_card(5, memory=from_gib(32)))
+    assert "S4000 5 shows 32768 MiB" in found["mthreads-iommu fail"]
+    assert not any(key.startswith("mthreads-iommu") for key in verdicts(mthreads_card(5)))
+
+
+def test_a_call_that_hangs_fails_once_and_by_name() -> None:
+    stuck = Trouble(kind=Kind.STUCK, call="mxSmlGetMemoryInfo", sentence="has not returned")
+    found = verdicts(metax_card(0), troubles=(stuck, stuck, stuck))
+    assert found["cards-answer fail"].startswith("stuck: mxSmlGetMemoryInfo")
+
+
+def test_rights_that_are_missing_are_named() -> None:
+    refused = Trouble(kind=Kind.NOT_PERMITTED, call="mxSmlInit", sentence="code 8")
+    assert "cards-answer warn" in verdicts(metax_card(0), troubles=(refused,))
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        pytest.param("3.3.5-server", (3, 3, 5), id="suffix"),
+        pytest.param("KMD 2.32", (2, 32, 0), id="two-parts"),
+        pytest.param("v1", None, id="none"),
+        pytest.param("", None, id="empty"),
+    ],
+)
+def test_versions_are_read_as_numbers(text: str, version: tuple[int, int, int] | None) -> None:
+    assert read_version(text) == version

@@ -1,0 +1,253 @@
+"""Cards through the tool: what several commands say becomes one report, and what fails costs only itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from builders import mxsmi_shapes as shapes
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.mxsmi.driver import FRESH, MxSmiDriver, Settings, open_mxsmi
+from tangram.drivers.mxsmi.tool import MxSmi, Output
+from tangram.model.cards import QosPolicy
+from tangram.model.topology import LinkKind, PcieLevel
+from tangram.units.ids import CardUuid
+from tangram.units.memory import from_gib, from_mib
+from tangram.units.na import NA
+
+FIRST = CardUuid(shapes.UUIDS[0])
+
+
+class FakeTool:
+    """Prints what it was told to, and remembers what it was asked."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def run(self, arguments: Sequence[str]) -> Output:
+        command = " ".join(arguments)
+        self.asked.append(command)
+        return Output(self.answers.get(command, shapes.UNKNOWN_OPTION), 0)
+
+
+def every_answer() -> dict[str, str]:
+    return {
+        "-L": shapes.WHOLE_LISTING,
+        "-j": shapes.report(shapes.BDFS),
+        "--show-hwinfo": shapes.sections(shapes.HARDWARE_ROWS, shapes.BDFS),
+        "--show-memory": shapes.sections(shapes.MEMORY_ROWS, shapes.BDFS),
+        "--show-version": shapes.sections(shapes.VERSION_ROWS, shapes.BDFS),
+        "--show-sysinfo": shapes.sections(shapes.SYSTEM_ROWS, shapes.BDFS),
+        "--show-board-power": shapes.sections(shapes.POWER_ROWS, shapes.BDFS),
+        "--count-ecc": shapes.sections(shapes.ECC_ROWS, shapes.BDFS),
+        "topo -m": shapes.matrix(shapes.two_groups("SYS")),
+        "": shapes.TABLE_2_2_12,
+    }
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def make(answers: dict[str, str], tmp_path: Path, clock: Clock | None = None) -> tuple[MxSmiDriver, FakeTool]:
+    tool = FakeTool(answers)
+    return MxSmiDriver(tool, Settings(sysfs_root=str(tmp_path)), clock or Clock()), tool
+
+
+def test_eight_cards_in_two_groups(tmp_path: Path) -> None:
+    driver, _ = make(every_answer(), tmp_path)
+    devices = driver.devices()
+    assert [device.uuid for device in devices] == list(shapes.UUIDS)
+    card = devices[5]
+    assert (card.product, card.family, card.memory, card.numa) == ("MXC500", "MXC", from_gib(64), 1)
+    assert (card.driver_version, card.firmware_version, card.serial) == ("3.8.30", "1.33.5.0", "B0123456789")
+    assert card.nodes.all == ("/dev/mxcd", "/dev/dri/card1", "/dev/dri/renderD128")
+    report = driver.links(devices)
+    assert report.known
+    linked = {(link.a, link.b) for link in report.links if link.kind is LinkKind.METAXLINK}
+    assert linked == {(a, b) for a in range(8) for b in range(a + 1, 8) if a // 4 == b // 4}
+    assert {link.pcie for link in report.links if link.kind is LinkKind.NONE} == {PcieLevel.SYSTEM}
+    driver.close()
+
+
+def test_figures_come_from_the_commands_that_are_made_for_programs(tmp_path: Path) -> None:
+    driver, tool = make(every_answer(), tmp_path)
+    figures = driver.figures(FIRST)
+    assert (figures.utilisation_percent, figures.temperature_celsius) == (7, 38.5)
+    assert (figures.memory_used, figures.memory_total) == (from_mib(858), from_gib(64))
+    assert (figures.power_watts, figures.power_cap_watts) == (61.5, 350)
+    assert (figures.ecc_corrected, figures.ecc_uncorrected, figures.retired_pages) == (3, 0, 0)
+    assert figures.processes is NA
+    assert "" not in tool.asked, "the table for people is a last resort"
+
+
+def test_an_old_tool_is_read_through_its_table(tmp_path: Path) -> None:
+    listing = f"GPU#0 MXC500 0000:38:00.0 Available (UUID: {FIRST})\n"
+    driver, _ = make({"-L": listing, "": shapes.TABLE_2_2_6}, tmp_path)
+    figures = driver.figures(FIRST)
+    assert (figures.utilisation_percent, figures.temperature_celsius, figures.power_watts) == (0, 44, 71)
+    assert (figures.memory_used, figures.ecc_uncorrected) == (from_mib(986), NA)
+    (device,) = driver.devices()
+    assert (device.sliced, device.memory, device.numa) == (False, NA, NA)
+    with pytest.raises(DriverError, match="does not say how much memory"):
+        driver.room(FIRST)
+
+
+def test_slices_are_named_by_the_list_and_measured_by_the_report(tmp_path: Path) -> None:
+    driver, _ = make({**every_answer(), "-L": shapes.LISTING, "-j": shapes.report()}, tmp_path)
+    one, other = driver.slices(FIRST)
+    assert (one.id, one.memory, one.cores, one.name, one.minor) == (3, from_mib(16000), 25, "sgpu-alias", 22)
+    assert (one.memory_used, one.utilisation_percent, one.busy) == (from_mib(12), 4, NA)
+    assert (other.id, other.memory, other.memory_used) == (11, from_gib(4), NA)
+    room = driver.room(FIRST)
+    assert (room.slots, room.cores, room.policy) == (14, 70, NA)
+    assert room.memory == from_gib(64) - from_mib(16000) - from_gib(4)
+
+
+def test_a_card_that_cannot_be_used_is_unhealthy_with_the_tools_reason(tmp_path: Path) -> None:
+    clock = Clock()
+    driver, tool = make(every_answer(), tmp_path, clock)
+    assert all(health.healthy for health in driver.health().values())
+    tool.answers["-L"] = shapes.LISTING
+    clock.seconds += FRESH
+    health = driver.health()
+    second = health[CardUuid(shapes.UUIDS[1])]
+    assert (second.healthy, second.code, second.message) == (
+        False,
+        "unavailable",
+        "MetaX Sysfs File Unaccessible",
+    )
+    assert health[CardUuid(shapes.UUIDS[7])].code == "card-gone"
+    assert [device.index for device in driver.devices()] == [0, 1]
+
+
+def test_a_card_nobody_could_ever_use_is_named_by_its_address(tmp_path: Path) -> None:
+    driver, _ = make({**every_answer(), "-L": shapes.LISTING}, tmp_path)
+    assert not driver.health()[CardUuid(f"PCI-{shapes.BDFS[1]}")].healthy
+    assert len(driver.devices()) == 1
+
+
+def test_memory_errors_that_were_not_corrected_make_a_card_unhealthy(tmp_path: Path) -> None:
+    rows = {"ECC Errors": {**shapes.ECC_ROWS["ECC Errors"], "DRAM Uncorrectable": "4"}}
+    driver, _ = make({**every_answer(), "--count-ecc": shapes.sections(rows, shapes.BDFS[:1])}, tmp_path)
+    health = driver.health()
+    assert health[FIRST].code == "ecc-uncorrected"
+    assert health[CardUuid(shapes.UUIDS[1])].healthy
+
+
+def test_a_matrix_that_does_not_fit_the_list_says_nothing_about_links(tmp_path: Path) -> None:
+    driver, _ = make({**every_answer(), "topo -m": shapes.matrix([["X"]])}, tmp_path)
+    assert not driver.links(driver.devices()).known
+
+
+def test_questions_about_each_card_share_one_run_of_the_tool(tmp_path: Path) -> None:
+    clock = Clock()
+    driver, tool = make(every_answer(), tmp_path, clock)
+    for device in driver.devices():
+        driver.figures(device.uuid)
+    assert len(tool.asked) == len(set(tool.asked))
+    clock.seconds += FRESH
+    driver.figures(FIRST)
+    assert tool.asked.count("-j") == 2
+
+
+def test_a_list_that_cannot_be_understood_is_a_failure_that_names_the_command(tmp_path: Path) -> None:
+    driver, _ = make({"-L": "GPU#0 what"}, tmp_path)
+    with pytest.raises(DriverError, match="mx-smi -L: no card can be read") as caught:
+        driver.devices()
+    assert (caught.value.kind, caught.value.call) == (Kind.FAILED, "mx-smi -L")
+
+
+def test_a_tool_that_lists_nothing_has_no_driver_below_it(tmp_path: Path) -> None:
+    driver, _ = make({"-L": shapes.NO_CARDS + "no driver is loaded\n"}, tmp_path)
+    with pytest.raises(DriverError, match="it printed 'no driver is loaded'") as caught:
+        driver.devices()
+    assert caught.value.kind is Kind.NO_DRIVER
+
+
+def test_nothing_is_changed_through_the_tool(tmp_path: Path) -> None:
+    driver, tool = make(every_answer(), tmp_path)
+    for change in (
+        lambda: driver.create_slice(FIRST, memory=from_gib(1), cores=5, name="x"),
+        lambda: driver.resize_slice(FIRST, 0, memory=from_gib(1)),
+        lambda: driver.remove_slice(FIRST, 0),
+        lambda: driver.set_policy(FIRST, QosPolicy.BEST_EFFORT),
+        lambda: driver.set_virtual_functions(FIRST, 2),
+    ):
+        with pytest.raises(DriverError, match="mx-smi only reads, and cannot ") as caught:
+            change()
+        assert caught.value.kind is Kind.NOT_SUPPORTED
+    assert tool.asked == []
+
+
+# --------------------------------------------------------------------------------------------------- the tool itself
+
+
+def script(tmp_path: Path, body: str) -> str:
+    path = tmp_path / "mx-smi"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_tool_is_run_and_its_output_read(tmp_path: Path) -> None:
+    (tmp_path / "listing").write_text(shapes.WHOLE_LISTING)
+    driver = open_mxsmi(script(tmp_path, f'[ "$1" = -L ] && cat "{tmp_path}/listing" || exit 3'))
+    assert len(driver.health()) == 8
+    driver.close()
+
+
+def test_a_tool_that_hangs_is_given_up_by_name_and_leaves_no_process(tmp_path: Path) -> None:
+    tool = MxSmi(script(tmp_path, f'echo $$ > "{tmp_path}/pid"; exec sleep 1000'), limit=0.3)
+    begun = time.monotonic()
+    with pytest.raises(DriverError, match=r"mx-smi -L has not ended within 0\.3 s") as caught:
+        MxSmiDriver(tool).devices()
+    assert (caught.value.kind, caught.value.call) == (Kind.STUCK, "mx-smi -L")
+    assert time.monotonic() - begun < 5
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_process_that_cannot_be_killed_is_not_joined_by_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, mended = tmp_path / "started", tmp_path / "mended"
+    body = f'[ -e "{mended}" ] && exit 0; echo $$ >> "{started}"; exec sleep 1000'
+    tool = MxSmi(script(tmp_path, body), limit=0.3)
+
+    def spare(_group: int, _signal: int) -> None: ...
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "killpg", spare)
+        for command in ("-L", "-j", "-j"):
+            with pytest.raises(DriverError, match="mx-smi -L has not ended"):
+                tool.run([command])
+    (pid,) = started.read_text().split()
+    os.kill(int(pid), signal.SIGKILL)
+    os.waitid(os.P_PID, int(pid), os.WEXITED | os.WNOWAIT)
+    mended.write_text("")
+    assert tool.run(["-j"]).status == 0
+
+
+def test_a_tool_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DriverError, match="is no program that can be run") as caught:
+        open_mxsmi(str(tmp_path / "none"))
+    assert caught.value.kind is Kind.NO_LIBRARY
+
+
+def test_a_tool_that_cannot_be_started_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "mx-smi"
+    path.write_bytes(b"\x7fELF nonsense")
+    path.chmod(0o755)
+    with pytest.raises(DriverError, match="cannot be run"):
+        open_mxsmi(str(path)).devices()

@@ -1,0 +1,104 @@
+from collections.abc import Callable
+
+import pytest
+
+from builders.mxsml_twin import Twin, c500
+from tangram.drivers.errors import DriverError, Kind
+from tangram.model.devices import Figures, Process
+from tangram.units.ids import CardUuid
+from tangram.units.memory import Bytes, from_gib, from_mib
+from tangram.units.na import NA, known
+
+Make = Callable[..., Twin]
+FIRST = CardUuid("GPU-00000000-1111-2222-3333-000000000000")
+
+
+def test_figures_come_in_our_units(twin_of: Make) -> None:
+    machine = c500(1, temperature=3925, ecc="1,2,3,4,5", throttle=0x1 | 0x8 | 0x20, usage=37).plus(
+        "process", pid=4711, name="python", card=0, memory=from_mib(512)
+    )
+    assert twin_of(machine).driver().figures(FIRST) == Figures(
+        utilisation_percent=37.0,
+        memory_used=Bytes(845824 * 1024),
+        memory_total=from_gib(64),
+        temperature_celsius=39.25,
+        power_watts=61.5,
+        power_cap_watts=350.0,
+        clocks_mhz={"XCORE": 1511, "MC": 1502, "VPUE": 1505, "VPUD": 1506},
+        ecc_corrected=4,
+        ecc_uncorrected=6,
+        retired_pages=5,
+        throttled_by=("chip temperature", "memory temperature"),
+        processes=(Process(4711, "python", from_mib(512)),),
+    )
+
+
+def test_an_idle_card_is_not_throttled(twin_of: Make) -> None:
+    assert twin_of(c500(1, throttle=0x401)).driver().figures(FIRST).throttled_by == ()
+
+
+@pytest.mark.parametrize("usage", [-1, 101])
+def test_a_utilisation_that_cannot_be_is_not_available(usage: int, twin_of: Make) -> None:
+    assert twin_of(c500(1, usage=usage)).driver().figures(FIRST).utilisation_percent is NA
+
+
+def test_a_card_without_processes_has_none_rather_than_unknown(twin_of: Make) -> None:
+    assert twin_of(c500(1)).driver().figures(FIRST).processes == ()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "slice_id"),
+    [
+        ((), 3),
+        (("mxSmlGetSingleGpuProcess_v3",), None),
+        (("mxSmlGetSingleGpuProcess_v3", "mxSmlGetSingleGpuProcess_v2"), None),
+    ],
+    ids=["newest", "second", "oldest"],
+)
+def test_each_form_of_the_process_list_is_understood(
+    left_out: tuple[str, ...], slice_id: int | None, twin_of: Make
+) -> None:
+    machine = c500(1).plus("process", pid=9, name="a b", card=0, memory=1024, slice=3)
+    found = twin_of(machine, left_out=left_out).driver().figures(FIRST).processes
+    assert found == (Process(9, "a b", Bytes(1024), slice_id),)
+
+
+def test_more_processes_than_there_was_room_for_are_all_listed(twin_of: Make) -> None:
+    machine = c500(1)
+    for pid in range(1, 201):
+        machine = machine.plus("process", pid=pid, card=0)
+    found = twin_of(machine).driver().figures(FIRST).processes
+    assert [process.pid for process in known(found, ())] == list(range(1, 201))
+
+
+def test_a_card_that_is_gone_is_an_error_and_not_a_row_of_blanks(two: Twin) -> None:
+    driver = two.driver()
+    driver.devices()
+    two.show(c500(2).with_card(0, gone=1))
+    with pytest.raises(DriverError) as refusal:
+        driver.figures(FIRST)
+    assert refusal.value.kind is Kind.CARD_GONE
+    assert driver.figures(CardUuid("GPU-00000000-1111-2222-3333-000000000001")).temperature_celsius == 38.5
+
+
+def test_a_card_that_goes_while_it_is_read_is_gone(two: Twin) -> None:
+    driver = two.driver()
+    driver.devices()
+    # Found when asked for, lost by the time of its memory, and not there when looked for again.
+    two.show(c500(2).failing("GetMemoryInfo", 6, device=0).failing("GetDeviceInfo", 6, device=0, after=1))
+    with pytest.raises(DriverError) as refusal:
+        driver.figures(FIRST)
+    assert refusal.value.kind is Kind.CARD_GONE
+
+
+def test_a_figure_that_calls_the_card_gone_is_not_believed_while_it_is_there(two: Twin) -> None:
+    two.show(c500(2).failing("GetMemoryInfo", 6, device=0))
+    found = two.driver().figures(FIRST)
+    assert (found.memory_used, found.temperature_celsius) == (NA, 38.5)
+
+
+def test_a_card_is_found_under_its_new_number(two: Twin) -> None:
+    driver = two.driver()
+    second = driver.devices()[1].uuid
+    two.show(c500(2).with_card(0, gone=1).with_card(1, id=0, usage=77))
+    assert driver.figures(second).utilisation_percent == 77.0

@@ -1,0 +1,293 @@
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.mxsml_twin import Machine, Twin, c500
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.mxsml.driver import MxsmlDriver
+from tangram.drivers.mxsml.slicing import check_memory, check_name
+from tangram.drivers.mxsml.turns import turn
+from tangram.model.cards import QosPolicy
+from tangram.model.devices import Slice, SliceRoom
+from tangram.units.ids import CardUuid
+from tangram.units.memory import Bytes, from_gib, from_mib
+from tangram.units.na import NA
+
+Make = Callable[..., Twin]
+FIRST = CardUuid("GPU-00000000-1111-2222-3333-000000000000")
+GIB4 = from_gib(4)
+
+
+def sliced() -> Machine:
+    """A card with slices 3 and 15, the first in use."""
+    return (
+        c500(1)
+        .plus(
+            "slice",
+            card=0,
+            id=3,
+            memory=16000,
+            compute=25,
+            minor=22,
+            alias="web-0",
+            used=from_mib(300),
+            usage=1234,
+        )
+        .plus("slice", card=0, id=15, memory=128, compute=1, online=1, uuid="GPU-s15")
+        .plus("process", pid=4242, card=0, memory=1, slice=3)
+    )
+
+
+def refused(kind: Kind, change: Callable[[], object]) -> str:
+    with pytest.raises(DriverError) as refusal:
+        change()
+    assert refusal.value.kind is kind
+    return refusal.value.sentence
+
+
+def test_slices_are_found_across_gaps_in_their_numbers(twin_of: Make) -> None:
+    first, second = twin_of(sliced()).driver().slices(FIRST)
+    assert first == Slice(
+        card=FIRST,
+        id=3,
+        memory=from_mib(16000),
+        cores=25,
+        name="web-0",
+        minor=22,
+        online=False,
+        memory_used=from_mib(300),
+        utilisation_percent=12.34,
+        busy=True,
+    )
+    assert (second.id, second.memory, second.online, second.uuid, second.busy) == (
+        15,
+        from_mib(128),
+        True,
+        "GPU-s15",
+        False,
+    )
+
+
+def test_slices_are_found_without_a_count(twin_of: Make) -> None:
+    driver = twin_of(sliced(), left_out=("mxSmlGetSgpuCount",)).driver()
+    assert [each.id for each in driver.slices(FIRST)] == [3, 15]
+
+
+def test_room_is_what_is_left(twin_of: Make) -> None:
+    room = SliceRoom(14, Bytes(from_gib(64) - from_mib(16128)), 74, QosPolicy.BEST_EFFORT)
+    twin = twin_of(sliced())
+    assert twin.driver().room(FIRST) == room
+
+
+def test_room_is_counted_by_us_where_the_library_does_not(twin_of: Make) -> None:
+    twin = twin_of(sliced(), left_out=("mxSmlGetSgpuAvailableQuota", "mxSmlGetDeviceSchedClass"))
+    assert twin.driver().room(FIRST) == SliceRoom(14, Bytes(from_gib(64) - from_mib(16128)), 74, NA)
+
+
+def test_a_slice_is_made_named_resized_and_removed(twin_of: Make) -> None:
+    driver = twin_of(c500(1)).driver()
+    made = driver.create_slice(FIRST, memory=GIB4, cores=30, name="pod-1.c")
+    assert (made.id, made.memory, made.cores, made.name) == (0, GIB4, 30, "pod-1.c")
+    resized = driver.resize_slice(FIRST, 0, memory=from_gib(8))
+    assert (resized.memory, resized.cores, resized.name) == (from_gib(8), 30, "pod-1.c")
+    assert driver.resize_slice(FIRST, 0, cores=100).cores == 100
+    driver.set_online(FIRST, 0, online=True)
+    assert driver.slices(FIRST)[0].online is True
+    driver.remove_slice(FIRST, 0)
+    assert driver.slices(FIRST) == ()
+
+
+@pytest.mark.parametrize("policy", QosPolicy)
+def test_a_policy_set_is_a_policy_read(policy: QosPolicy, twin_of: Make) -> None:
+    driver = twin_of(c500(1)).driver()
+    driver.set_policy(FIRST, policy)
+    assert driver.room(FIRST).policy is policy
+
+
+@pytest.mark.parametrize(
+    ("memory", "hint"), [(0, "128 MiB"), (-128, "128 MiB"), (1000, "896 MiB or 1 GiB"), (16001, "15.63 GiB")]
+)
+def test_memory_that_would_be_rounded_is_refused_with_the_sizes_beside_it(
+    memory: int, hint: str, two: Twin
+) -> None:
+    driver = two.driver()
+    said = refused(Kind.INVALID, lambda: driver.create_slice(FIRST, memory=Bytes(memory * 2**20), cores=10))
+    assert "128 MiB" in said
+    if memory in {0, -128, 1000}:
+        assert hint in said
+    refused(Kind.INVALID, lambda: driver.resize_slice(FIRST, 0, memory=Bytes(memory * 2**20)))
+
+
+@given(st.integers(-(2**40), 2**50))
+def test_memory_is_accepted_exactly_in_whole_steps(size: int) -> None:
+    if size > 0 and size % from_mib(128) == 0:
+        check_memory(Bytes(size))
+    else:
+        with pytest.raises(DriverError):
+            check_memory(Bytes(size))
+
+
+@given(st.text(max_size=40))
+def test_a_name_is_kept_whole_or_refused(name: str) -> None:
+    fits = len(name) <= 31 and all("!" <= letter <= "~" for letter in name)
+    if fits:
+        check_name(name)
+    else:
+        with pytest.raises(DriverError):
+            check_name(name)
+
+
+@pytest.mark.parametrize("cores", [0, 101, -5])
+def test_a_share_that_is_no_percentage_is_refused(cores: int, two: Twin) -> None:
+    driver = two.driver()
+    refused(Kind.INVALID, lambda: driver.create_slice(FIRST, memory=GIB4, cores=cores))
+    refused(Kind.INVALID, lambda: driver.resize_slice(FIRST, 0, cores=cores))
+
+
+def test_the_longest_name_is_kept_whole(two: Twin) -> None:
+    assert two.driver().create_slice(FIRST, memory=GIB4, cores=1, name="n" * 31).name == "n" * 31
+
+
+def test_the_seventeenth_slice_is_refused(twin_of: Make) -> None:
+    driver = twin_of(c500(1)).driver()
+    for _ in range(16):
+        driver.create_slice(FIRST, memory=from_mib(128), cores=1)
+    assert "16 slices" in refused(
+        Kind.FULL, lambda: driver.create_slice(FIRST, memory=from_mib(128), cores=1)
+    )
+
+
+def test_more_than_is_left_is_refused(twin_of: Make) -> None:
+    driver = twin_of(sliced()).driver()
+    assert "48.25 GiB" in refused(Kind.FULL, lambda: driver.create_slice(FIRST, memory=from_gib(60), cores=1))
+    assert "74 %" in refused(Kind.FULL, lambda: driver.create_slice(FIRST, memory=GIB4, cores=75))
+    refused(Kind.FULL, lambda: driver.resize_slice(FIRST, 15, memory=from_gib(60)))
+    refused(Kind.FULL, lambda: driver.resize_slice(FIRST, 15, cores=76))
+    assert driver.resize_slice(FIRST, 15, cores=75).cores == 75
+
+
+def test_a_slice_does_not_shrink_below_what_it_uses(twin_of: Make) -> None:
+    driver = twin_of(sliced()).driver()
+    assert "300 MiB" in refused(Kind.BUSY, lambda: driver.resize_slice(FIRST, 3, memory=from_mib(256)))
+
+
+def test_a_busy_slice_is_not_removed(twin_of: Make) -> None:
+    driver = twin_of(sliced()).driver()
+    assert "4242" in refused(Kind.BUSY, lambda: driver.remove_slice(FIRST, 3))
+    assert [each.id for each in driver.slices(FIRST)] == [3, 15]
+
+
+@pytest.mark.parametrize("slice_id", [0, 16, -1])
+def test_a_slice_that_is_not_there_cannot_be_changed(slice_id: int, twin_of: Make) -> None:
+    driver = twin_of(sliced()).driver()
+    for change in (
+        lambda: driver.remove_slice(FIRST, slice_id),
+        lambda: driver.resize_slice(FIRST, slice_id, cores=5),
+        lambda: driver.set_online(FIRST, slice_id, online=True),
+    ):
+        assert "no slice" in refused(Kind.INVALID, change)
+
+
+def test_a_card_in_native_mode_makes_no_slices_until_switched(twin_of: Make) -> None:
+    driver = twin_of(c500(1, toggle=0)).driver()
+    assert driver.devices()[0].sliced is False
+    refused(Kind.NOT_SUPPORTED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
+    driver.set_slicing(FIRST, on=True)
+    assert driver.devices()[0].sliced is True
+    driver.create_slice(FIRST, memory=GIB4, cores=5)
+    assert "remove them" in refused(Kind.BUSY, lambda: driver.set_slicing(FIRST, on=False))
+    driver.remove_slice(FIRST, 0)
+    driver.set_slicing(FIRST, on=False)
+    assert driver.devices()[0].sliced is False
+
+
+def test_a_card_in_use_is_not_switched(twin_of: Make) -> None:
+    driver = twin_of(c500(1, toggle=0).plus("process", pid=77, card=0)).driver()
+    assert "77" in refused(Kind.BUSY, lambda: driver.set_slicing(FIRST, on=True))
+
+
+def test_a_slice_that_was_rounded_is_taken_back(twin_of: Make) -> None:
+    driver = twin_of(c500(1).plus("quirk", name="rounds-memory")).driver()
+    assert "reads back" in refused(Kind.FAILED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
+    assert driver.slices(FIRST) == ()
+
+
+def test_a_library_without_names_makes_only_nameless_slices(twin_of: Make) -> None:
+    driver = twin_of(c500(1), left_out=("mxSmlSetSgpuAlias",)).driver()
+    refused(Kind.NOT_SUPPORTED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5, name="pod"))
+    assert driver.slices(FIRST) == ()
+    assert driver.create_slice(FIRST, memory=GIB4, cores=5).name == ""
+
+
+@pytest.mark.parametrize(
+    "function", ["CreateSgpu", "RemoveSgpu", "SetSgpuComputeQuota", "SetDeviceSchedClass"]
+)
+def test_a_change_the_library_does_not_have_is_not_supported(function: str, twin_of: Make) -> None:
+    driver = twin_of(sliced(), left_out=(f"mxSml{function}",)).driver()
+    change: Callable[[], object] = {
+        "CreateSgpu": lambda: driver.create_slice(FIRST, memory=GIB4, cores=5),
+        "RemoveSgpu": lambda: driver.remove_slice(FIRST, 15),
+        "SetSgpuComputeQuota": lambda: driver.resize_slice(FIRST, 15, cores=5),
+        "SetDeviceSchedClass": lambda: driver.set_policy(FIRST, QosPolicy.FIXED_SHARE),
+    }[function]
+    assert f"mxSml{function}" in refused(Kind.NOT_SUPPORTED, change)
+
+
+def test_slices_made_from_many_threads_and_two_drivers_never_collide(twin_of: Make) -> None:
+    twin = twin_of(c500(1))
+    drivers = [twin.driver(), twin.driver()]
+
+    def make(at: int) -> Slice:
+        return drivers[at % 2].create_slice(FIRST, memory=from_gib(1), cores=2, name=f"job-{at}")
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(make, range(16)))
+    assert sorted(each.id for each in made) == list(range(16))
+    assert {each.name for each in drivers[0].slices(FIRST)} == {f"job-{at}" for at in range(16)}
+    assert twin.most_inside() == 1
+
+
+def test_a_writer_that_holds_the_card_keeps_others_waiting_then_busy(two: Twin) -> None:
+    driver = two.driver(limit=0.05)
+    settings = two.settings()
+    with turn(settings.lock_directory, "0000:03:00.0", 1):
+        assert "holds" in refused(Kind.BUSY, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
+    driver.create_slice(FIRST, memory=GIB4, cores=5)
+
+
+def test_without_a_place_for_locks_nothing_is_changed(two: Twin, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    driver = two.driver(lock_directory=str(tmp_path / "file"))
+    refused(Kind.NOT_PERMITTED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
+    assert driver.slices(FIRST) == ()
+
+
+def test_waiting_for_a_turn_asks_the_clock_and_not_the_wall(tmp_path: Path) -> None:
+    now = [0.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    with (
+        turn(str(tmp_path), "x", 60),
+        pytest.raises(DriverError),
+        turn(str(tmp_path), "x", 60, clock=lambda: now[0], pause=pause),
+    ):
+        pass
+    assert now[0] >= 60
+
+
+def test_a_card_that_is_not_there_has_no_slices_to_change(two: Twin) -> None:
+    driver: MxsmlDriver = two.driver()
+    nobody = CardUuid("GPU-nobody")
+    for question in (
+        lambda: driver.slices(nobody),
+        lambda: driver.room(nobody),
+        lambda: driver.create_slice(nobody, memory=GIB4, cores=5),
+        lambda: driver.remove_slice(nobody, 0),
+    ):
+        refused(Kind.CARD_GONE, question)

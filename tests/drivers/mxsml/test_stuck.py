@@ -1,0 +1,143 @@
+"""A call into the library that does not return: named within the limit, not waited for again, recovered from."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from builders.mxsml_twin import Machine, Twin, c500
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.mxsml.driver import MxsmlDriver
+from tangram.units.ids import CardUuid
+from tangram.units.memory import from_gib
+
+_Answer = TypeVar("_Answer")
+Make = Callable[..., Twin]
+FIRST = CardUuid("GPU-00000000-1111-2222-3333-000000000000")
+LONG = 20.0
+"""Seconds within which anything that does happen has happened."""
+
+
+class Barrier:
+    """Where a blocked call waits: a named pipe, left when somebody has opened and closed its other end."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = path
+
+    def block(self, machine: Machine, function: str) -> Machine:
+        return machine.plus("block", call=f"mxSml{function}", fifo=str(self.path), times=1)
+
+    def release(self) -> None:
+        # Opening waits until the blocked call has come this far.
+        os.close(os.open(self.path, os.O_WRONLY))
+
+
+@pytest.fixture
+def barrier(tmp_path: Path) -> Barrier:
+    return Barrier(tmp_path / "barrier")
+
+
+def stuck_call(question: Callable[[], object]) -> str:
+    with pytest.raises(DriverError) as refusal:
+        question()
+    assert refusal.value.kind is Kind.STUCK
+    assert refusal.value.call in refusal.value.sentence
+    return refusal.value.call
+
+
+def until_answered(question: Callable[[], _Answer]) -> _Answer:
+    """Its answer, as soon as the late call has returned and the library may be asked again."""
+    deadline = time.monotonic() + LONG
+    while True:
+        try:
+            return question()
+        except DriverError as error:
+            if error.kind is not Kind.STUCK or time.monotonic() > deadline:
+                raise
+        threading.Event().wait(0.001)
+
+
+@pytest.mark.parametrize("function", ["Init", "GetDeviceInfo", "GetMemoryInfo", "GetSgpuToggle"])
+def test_the_call_that_hangs_is_named(function: str, barrier: Barrier, twin_of: Make) -> None:
+    driver = twin_of(barrier.block(c500(2), function)).driver(limit=0.1)
+    assert stuck_call(driver.devices) == driver.calling == f"mxSml{function}"
+    barrier.release()
+    assert len(until_answered(driver.devices)) == 2
+
+
+def test_while_one_call_hangs_others_are_refused_at_once(barrier: Barrier, twin_of: Make) -> None:
+    limit = 1.0
+    driver = twin_of(barrier.block(c500(2), "GetDeviceState")).driver(limit=limit)
+    devices = driver.devices()
+    assert stuck_call(driver.health) == "mxSmlGetDeviceState"
+    began = time.monotonic()
+    for question in (
+        driver.devices,
+        driver.health,
+        lambda: driver.figures(FIRST),
+        lambda: driver.links(devices),
+    ):
+        assert stuck_call(question) == "mxSmlGetDeviceState"
+    assert time.monotonic() - began < limit
+    barrier.release()
+    assert until_answered(driver.health)
+
+
+def test_what_is_left_of_a_question_given_up_is_not_asked(
+    barrier: Barrier, twin_of: Make, tmp_path: Path
+) -> None:
+    second = Barrier(tmp_path / "second")
+    machine = second.block(barrier.block(c500(2), "GetDeviceState"), "GetMetaXLinkState")
+    driver = twin_of(machine).driver(limit=0.1)
+    driver.devices()
+    stuck_call(driver.health)
+    barrier.release()
+    # Had the first pass gone on, it would hang in the second call and its pipe would have a reader.
+    assert until_answered(driver.devices)
+    with pytest.raises(OSError, match="No such device"):
+        os.open(second.path, os.O_WRONLY | os.O_NONBLOCK)
+
+
+def test_a_slice_made_too_late_is_taken_back(barrier: Barrier, twin_of: Make) -> None:
+    driver = twin_of(barrier.block(c500(2), "CreateSgpu")).driver(limit=LONG, change_limit=0.1)
+    assert stuck_call(lambda: driver.create_slice(FIRST, memory=from_gib(1), cores=5)) == "mxSmlCreateSgpu"
+    barrier.release()
+    assert until_answered(lambda: driver.slices(FIRST)) == ()
+    assert driver.create_slice(FIRST, memory=from_gib(1), cores=5).id == 0
+
+
+def test_a_driver_can_be_closed_while_it_hangs(barrier: Barrier, twin_of: Make) -> None:
+    driver = twin_of(barrier.block(c500(2), "GetDeviceInfo")).driver(limit=0.1)
+    stuck_call(driver.devices)
+    driver.close()
+    barrier.release()
+
+
+def test_a_replaced_library_is_used_while_the_old_one_hangs(barrier: Barrier, twin_of: Make) -> None:
+    twin = twin_of(barrier.block(c500(2), "GetDeviceState"))
+    driver = twin.driver(limit=0.2)
+    driver.devices()
+    stuck_call(driver.health)
+    twin.show(c500(2))
+    twin.install()
+    driver_says = driver.health()
+    assert all(health.healthy for health in driver_says.values())
+    barrier.release()
+
+
+def test_several_threads_waiting_for_a_hanging_call_are_all_let_go(barrier: Barrier, twin_of: Make) -> None:
+    driver: MxsmlDriver = twin_of(barrier.block(c500(2), "GetDeviceInfo")).driver(limit=0.2)
+    calls: list[str] = []
+    threads = [threading.Thread(target=lambda: calls.append(stuck_call(driver.devices))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    assert calls == ["mxSmlGetDeviceInfo"] * 4
+    barrier.release()
+    assert until_answered(driver.devices)

@@ -1,0 +1,130 @@
+"""From a word to a driver, and from no word to the best there is."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from builders.fake_driver import FakeDriver, metax_card, mthreads_card
+from tangram.drivers import opening
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.opening import FORMS, open_driver
+from tangram.drivers.protocol import Driver
+from tangram.drivers.ways import Conditions, Way
+
+Arrange = Callable[..., None]
+
+
+def way(name: str, driver: FakeDriver | None) -> Way:
+    def opened(_: str | None, __: Conditions) -> Driver:
+        if driver is None:
+            raise DriverError(Kind.NO_LIBRARY, f"no {name}")
+        return driver
+
+    return Way(name, opened, f"what {name} needs", (name,))
+
+
+@pytest.fixture
+def arrange(monkeypatch: pytest.MonkeyPatch) -> Arrange:
+    def arranged(
+        *,
+        mxsml: FakeDriver | None = None,
+        mxsmi: FakeDriver | None = None,
+        mtml: FakeDriver | None = None,
+        gmi: FakeDriver | None = None,
+        sysfs: FakeDriver | None = None,
+    ) -> None:
+        monkeypatch.setattr(opening, "METAX_WAYS", (way("mxsml", mxsml), way("mx-smi", mxsmi)))
+        monkeypatch.setattr(opening, "MTHREADS_WAYS", (way("mtml", mtml), way("gmi", gmi)))
+        monkeypatch.setattr(opening, "SYSFS", way("sysfs", sysfs))
+
+    return arranged
+
+
+def failing(kind: Kind, name: str) -> FakeDriver:
+    driver = FakeDriver(name=name)
+    driver.errors["devices"] = DriverError(kind, f"{name} says no")
+    return driver
+
+
+def test_a_library_is_preferred_to_a_tool(arrange: Arrange) -> None:
+    tool = FakeDriver(metax_card(0), name="mx-smi")
+    arrange(mxsml=FakeDriver(metax_card(0), name="mxsml"), mxsmi=tool)
+    assert open_driver("auto").name == "mxsml"
+
+
+@pytest.mark.parametrize("library", [None, failing(Kind.NO_DRIVER, "mxsml"), FakeDriver(name="mxsml")])
+def test_a_tool_is_taken_where_the_library_is_not_there_or_has_no_cards(
+    arrange: Arrange, library: FakeDriver | None
+) -> None:
+    arrange(mxsml=library, mxsmi=FakeDriver(metax_card(0), name="mx-smi"))
+    assert open_driver("auto").name == "mx-smi"
+    assert library is None or library.closed
+
+
+def test_two_vendors_on_one_node_are_joined(arrange: Arrange) -> None:
+    arrange(mxsml=FakeDriver(metax_card(0), name="mxsml"), gmi=FakeDriver(mthreads_card(0), name="gmi"))
+    joined = open_driver("auto")
+    assert joined.name == "mxsml+gmi"
+    assert len(joined.devices()) == 2
+
+
+def test_sysfs_adds_the_cards_that_nobody_else_knows(arrange: Arrange) -> None:
+    sysfs = FakeDriver(metax_card(0), mthreads_card(0), name="sysfs")
+    arrange(mxsml=FakeDriver(metax_card(0), name="mxsml"), sysfs=sysfs)
+    assert open_driver("auto").name == "mxsml+sysfs"
+
+
+def test_sysfs_that_knows_nothing_more_is_left_out(arrange: Arrange) -> None:
+    sysfs = FakeDriver(metax_card(0), name="sysfs")
+    arrange(mxsml=FakeDriver(metax_card(0), name="mxsml"), sysfs=sysfs)
+    assert open_driver("auto").name == "mxsml"
+    assert sysfs.closed
+
+
+def test_sysfs_alone_is_better_than_nothing(arrange: Arrange) -> None:
+    arrange(sysfs=FakeDriver(metax_card(0), name="sysfs"))
+    assert open_driver("auto").name == "sysfs"
+
+
+@pytest.mark.parametrize("kind", [Kind.STUCK, Kind.FAILED, Kind.NOT_PERMITTED])
+def test_a_library_in_trouble_is_not_passed_by(arrange: Arrange, kind: Kind) -> None:
+    arrange(mxsml=failing(kind, "mxsml"), mxsmi=FakeDriver(metax_card(0), name="mx-smi"))
+    assert open_driver("auto").name == "mxsml"
+
+
+def test_nothing_at_all_is_told_with_what_was_looked_for_and_what_was_said(arrange: Arrange) -> None:
+    arrange(mxsml=failing(Kind.NO_DRIVER, "mxsml"))
+    with pytest.raises(DriverError) as caught:
+        open_driver("auto")
+    assert caught.value.kind is Kind.NO_LIBRARY
+    assert "(mxsml: mxsml says no)" in caught.value.sentence
+    for name in ("mxsml", "mx-smi", "mtml", "gmi", "sysfs"):
+        assert f"what {name} needs" in caught.value.sentence
+
+
+def test_whoever_waits_hears_what_is_being_tried(arrange: Arrange) -> None:
+    arrange(gmi=FakeDriver(mthreads_card(0), name="gmi"))
+    tried: list[str] = []
+    open_driver("auto", tried.append)
+    assert tried == ["mxsml", "mx-smi", "mtml", "gmi", "sysfs"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nvml", "AUTO", "mxsml :x", "auto:x", "\x1b[31m", ":", "simulated:", "sysfs: "]
+)
+def test_a_text_that_names_no_driver_is_refused_with_what_is_legal(text: str) -> None:
+    with pytest.raises(DriverError) as caught:
+        open_driver(text)
+    assert caught.value.kind is Kind.INVALID
+    assert any(form in caught.value.sentence for form in FORMS)
+
+
+def test_no_vendors_code_is_loaded_before_it_is_wanted() -> None:
+    code = (
+        "import sys, tangram.drivers.opening; "
+        "loaded = [name for name in sys.modules if name.startswith('tangram.drivers.')]; "
+        "sys.exit(any(part in name for name in loaded for part in ('mxsml', 'mtml', 'mxsmi', 'gmi', 'simulated')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

@@ -1,0 +1,131 @@
+"""A reading ends within its limit, keeps what it has, and names what hangs."""
+
+import time
+
+import pytest
+
+from builders.fake_driver import FakeDriver, metax_card
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.snapshot import Reader, Snapshot
+from tangram.model.devices import Figures, LinkReport
+from tangram.model.topology import Link, LinkKind
+from tangram.units.ids import CardUuid
+
+
+def reader(driver: FakeDriver, limit: float = 5) -> Reader:
+    return Reader(lambda _: driver, limit=limit)
+
+
+def two_cards() -> FakeDriver:
+    driver = FakeDriver(metax_card(0), metax_card(1))
+    driver.figures_of[CardUuid("GPU-0")] = Figures(utilisation_percent=7)
+    return driver
+
+
+def test_a_reading_holds_everything_the_driver_says() -> None:
+    driver = two_cards()
+    driver.link_report = LinkReport(known=True, links=(Link(0, 1, LinkKind.METAXLINK),))
+    found = reader(driver).read(links=True)
+    assert found.driver == "fake"
+    assert [card.device.index for card in found.cards] == [0, 1]
+    assert found.cards[0].figures == Figures(utilisation_percent=7)
+    assert found.links.links[0].kind is LinkKind.METAXLINK
+    assert found.troubles == ()
+    assert not found.stuck
+
+
+def test_a_call_that_fails_costs_its_own_answer_only() -> None:
+    driver = two_cards()
+    driver.errors["figures"] = DriverError(Kind.FAILED, "code 4", call="mxSmlGetMemoryInfo")
+    found = reader(driver).read()
+    assert [card.figures for card in found.cards] == [None, None]
+    assert all(card.health is not None for card in found.cards)
+    assert {trouble.call for trouble in found.troubles} == {"mxSmlGetMemoryInfo"}
+
+
+@pytest.mark.parametrize("call", ["devices", "health", "links", "figures", "slices"])
+def test_a_call_that_hangs_is_named_and_what_came_before_is_kept(call: str) -> None:
+    driver = two_cards()
+    release = driver.hang(call)
+    began = time.monotonic()
+    found = reader(driver, limit=0.2).read(links=True)
+    assert time.monotonic() - began < 2
+    release()
+    assert found.stuck
+    assert len(found.cards) == (0 if call == "devices" else 2)
+    step = "listing the cards" if call == "devices" else call
+    assert step in found.troubles[-1].call
+    assert "has not returned within 200ms" in found.troubles[-1].sentence
+
+
+def test_a_driver_that_tells_its_call_has_it_named() -> None:
+    class Telling(FakeDriver):
+        calling = "mxSmlGetDeviceInfo"
+
+    driver = Telling(metax_card(0))
+    release = driver.hang("figures")
+    found = reader(driver, limit=0.1).read()
+    release()
+    assert found.troubles[-1].call == "mxSmlGetDeviceInfo"
+
+
+def test_while_a_reading_hangs_the_next_one_says_so_and_afterwards_all_is_well() -> None:
+    driver = two_cards()
+    release = driver.hang("health")
+    patient = reader(driver, limit=0.1)
+    assert patient.read().stuck
+    assert patient.read().stuck
+    patient.close()
+    assert not driver.closed, "a driver that hangs must not be closed under its own feet"
+    release()
+    driver.hanging.clear()
+    assert settled(patient).troubles == ()
+    patient.close()
+    assert driver.closed
+
+
+def settled(patient: Reader) -> Snapshot:
+    """The first reading after the late one has come home."""
+    while (found := patient.read()).stuck:
+        pass
+    return found
+
+
+def test_opening_that_hangs_is_named_too() -> None:
+    driver = two_cards()
+    release = driver.hang("devices")
+
+    def opening(on_try: object) -> FakeDriver:
+        assert callable(on_try)
+        on_try("mtml")
+        driver.devices()
+        return driver
+
+    found = Reader(opening, limit=0.1).read()
+    release()
+    assert found.troubles[0].call == "opening mtml"
+
+
+def test_an_absent_driver_is_an_error_and_not_a_trouble() -> None:
+    driver = FakeDriver()
+    driver.errors["devices"] = DriverError(Kind.NO_DRIVER, "no card here")
+    with pytest.raises(DriverError, match="no card here"):
+        reader(driver).read()
+
+
+def test_a_library_that_gave_up_by_itself_is_a_trouble_with_its_call() -> None:
+    driver = FakeDriver(metax_card(0))
+    driver.errors["devices"] = DriverError(Kind.STUCK, "hangs", call="mxSmlInit")
+    found = reader(driver).read()
+    assert found.stuck
+    assert found.troubles[0].call == "mxSmlInit"
+
+
+def test_a_driver_that_cannot_be_closed_is_let_go() -> None:
+    class Clinging(FakeDriver):
+        def close(self) -> None:
+            raise DriverError(Kind.STUCK, "dlclose hangs")
+
+    patient = reader(Clinging(metax_card(0)))
+    assert patient.read().troubles == ()
+    patient.close()

@@ -1,0 +1,52 @@
+/*
+ * The world a twin of libmtml shows: cards, links and faults, read from the text file that TANGRAM_MTML_WORLD names.
+ * The file is looked at before every call, so a test changes the world by writing it anew.
+ *
+ * One statement per line. After "card N" come the properties of that card, until the next "card":
+ *
+ *   driver VERSION | library VERSION | generation N     N changed: handles made before are invalid until a new start
+ *   card N, then: uuid, name, serial, sbdf, bios, control, primary, render (texts to the end of the line),
+ *       memory, used (bytes), utilisation, temperature, power (mW), clock, memory-clock, brand, cores, numa (-1 none),
+ *       ecc (-1 not supported, 0 off, 1 on), corrected, uncorrected, pending, retired, ports, mpc, hidden (1: not shown)
+ *   link A PORT B PORT | state CARD PORT STATE | level A B LEVEL
+ *   fault FUNCTION CODE [CARD]      FUNCTION may be *; without a card, every call of that function
+ *   block FUNCTION FILE [CARD]      the call waits until the file exists
+ */
+#ifndef TANGRAM_MTML_WORLD_H
+#define TANGRAM_MTML_WORLD_H
+
+#include <stdint.h>
+
+enum { MOST_CARDS = 32, MOST_PORTS = 32, MOST_RULES = 64, TEXT = 160 };
+
+struct Gpu { int card; };
+struct Memory { int card; };
+struct Device { int card; };
+
+typedef struct {
+    int present, hidden;
+    char uuid[TEXT], name[TEXT], serial[TEXT], sbdf[TEXT], bios[TEXT], control[TEXT], primary[TEXT], render[TEXT];
+    long long memory, used, corrected, uncorrected;
+    int utilisation, temperature, power, clock, memory_clock, brand, cores, numa;
+    int ecc, pending, retired, ports, mpc;
+    int remote_card[MOST_PORTS], remote_port[MOST_PORTS], state[MOST_PORTS];
+    int level[MOST_CARDS];
+} Card;
+
+typedef struct {
+    char function[TEXT], file[TEXT * 2];
+    int code, card;
+} Rule;
+
+typedef struct {
+    char driver[TEXT], library[TEXT];
+    int generation;
+    Card cards[MOST_CARDS];
+    Rule faults[MOST_RULES], blocks[MOST_RULES];
+    int faults_known, blocks_known;
+} World;
+
+/* Reads the file if it changed since the last time. Returns 0 when there is no world to show. */
+int world_refresh(World *world);
+
+#endif

@@ -37,6 +37,7 @@ app.command("tangram.cli.hardware.devices:devices", name="devices", help=hardwar
 app.command("tangram.cli.hardware.topology:topology", name="topology", help=hardware.TOPOLOGY)
 app.command("tangram.cli.hardware.top:top", name="top", help=hardware.TOP)
 app.command("tangram.cli.hardware.doctor:doctor", name="doctor", help=hardware.DOCTOR)
+app.command("tangram.cli.simulate_cards:app", name="simulate-cards", help=manual.SIMULATE_CARDS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -15,9 +15,15 @@ Where would this pod go, and why?
 
 How much room would a stream of pods leave unused?
   tangram simulate --cluster cluster.yaml --pods pods.yaml
+
+What cards are here, how are they joined, and is all well with them?
+  tangram devices
+  tangram topology
+  tangram doctor
 """
 
-EPILOGUE: Final = """Exit status: 0 done, 1 the answer is no, 2 the input could not be read.
+EPILOGUE: Final = """Exit status: 0 done, 1 the answer is no, 2 the input could not be read,
+3 there is no card to ask about.
 
 Every command explains itself: tangram COMMAND --help
 """
@@ -56,4 +62,17 @@ The same question to another policy:
 
 The same input and seed give the same bytes with -o json. docs/simulate.md
 describes the files and the answer.
+"""
+
+SIMULATE_CARDS: Final = """Serve simulated cards to every process on this machine, and change them as they run.
+
+Eight C500 in two groups, as a real server has them (docs/simulated-cards.md):
+  tangram simulate-cards serve --cards cards.yaml --socket cards.sock
+
+Whoever opens the socket sees the same cards:
+  tangram devices --driver simulated:unix:cards.sock
+
+Break a card, and mend it:
+  tangram simulate-cards ctl --socket cards.sock fail GPU-3
+  tangram simulate-cards ctl --socket cards.sock recover GPU-3
 """

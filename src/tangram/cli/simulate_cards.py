@@ -13,6 +13,7 @@ import cyclopts
 import msgspec
 from cyclopts import Parameter
 
+from tangram.cli import manual
 from tangram.cli.failures import InputError
 from tangram.drivers.errors import DriverError
 from tangram.drivers.simulated.client import connected
@@ -26,20 +27,9 @@ from tangram.drivers.simulated.world import World
 REFUSED: Final = 1
 """Exit status of a command that the simulation understood and refused."""
 
-SIMULATE_CARDS: Final = """Serve simulated cards to every process on this machine, and change them as they run.
-
-Eight C500 in two groups, as a real server has them (docs/simulated-cards.md):
-  tangram simulate-cards serve --cards cards.yaml --socket cards.sock
-
-Whoever opens the socket sees the same cards:
-  tangram devices --driver simulated:unix:cards.sock
-
-Break a card, and mend it:
-  tangram simulate-cards ctl --socket cards.sock fail GPU-3
-  tangram simulate-cards ctl --socket cards.sock recover GPU-3
-"""
 SERVE: Final = """Serve the cards of a description until interrupted.
 
+To processes on this machine:
   tangram simulate-cards serve --cards cards.yaml --socket cards.sock
 
 With device nodes, for containers (as root; else plain files):
@@ -48,6 +38,7 @@ With device nodes, for containers (as root; else plain files):
 CONTROL: Final = (
     """Send one command to a running simulation; the answer is JSON.
 
+What is there, break something, and let time pass:
   tangram simulate-cards ctl --socket cards.sock list
   tangram simulate-cards ctl --socket cards.sock fail GPU-3
   tangram simulate-cards ctl --socket cards.sock advance 30s
@@ -58,7 +49,7 @@ The commands:
     + "\n"
 )
 
-app = cyclopts.App(name="simulate-cards", help=SIMULATE_CARDS, help_format="plaintext")
+app = cyclopts.App(name="simulate-cards", help=manual.SIMULATE_CARDS, help_format="plaintext")
 
 _Socket = Annotated[Path, Parameter(name="--socket", metavar="PATH", help="The simulation's unix socket.")]
 

@@ -209,3 +209,21 @@ def test_opening_touches_nothing_until_the_first_question() -> None:
     assert driver.name == "mtml"
     assert refused(driver).kind is Kind.NO_LIBRARY
     driver.close()
+
+
+def test_a_library_that_refuses_to_stop_is_not_unmapped_under_its_own_threads(
+    show: Show, make_driver: MakeDriver, tmp_path: Path
+) -> None:
+    show(eight_s4000().having("fault mtmlLibraryShutDown 12"))
+    file = tmp_path / "libmtml.so.2"
+    file.write_bytes(twin_library().read_bytes())
+    driver = make_driver(file)
+    driver.devices()
+    driver.close()
+    assert str(file) in Path("/proc/self/maps").read_text()
+    show(eight_s4000())
+    other = make_driver(twin_library(left_out=("mtmlDeviceGetBrand",)))
+    other.devices()
+    mapped = other.library_file()
+    other.close()
+    assert mapped not in Path("/proc/self/maps").read_text()

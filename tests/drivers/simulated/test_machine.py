@@ -18,6 +18,7 @@ from tangram.drivers.protocol import Driver
 from tangram.drivers.simulated.control import carry_out
 from tangram.drivers.simulated.description import Fault
 from tangram.drivers.simulated.driver import SimulatedDriver
+from tangram.drivers.simulated.state import WHOLE
 from tangram.model.cards import QosPolicy, Vendor
 from tangram.model.devices import Device
 from tangram.units.ids import CardUuid
@@ -154,6 +155,7 @@ class SimulatedCards(RuleBasedStateMachine):
             assert not (state.virtual_functions and (state.sliced or state.slices))
             assert state.virtual_functions in (0, 1, 2, 4, 8)
             assert state.sliced or not state.slices
+            assert not (WHOLE in state.holders and (state.slices or state.virtual_functions))
             if Fault.VANISH in world.faults(spec.position):
                 assert (state.slices, state.holders) == ((), {})
             if spec.vendor is Vendor.METAX:

@@ -115,6 +115,13 @@ def test_a_card_has_one_policy_while_it_has_slices() -> None:
     assert driver.room(first(driver)).policy is QosPolicy.FIXED_SHARE
 
 
+def test_a_card_that_is_used_whole_has_no_slices() -> None:
+    driver = make_driver(SLICED)
+    driver.world.use(0)
+    with refusal(Kind.BUSY, "has all of it"):
+        driver.create_slice(first(driver), memory=from_gib(1), cores=1)
+
+
 def test_a_native_card_has_no_slices() -> None:
     driver = make_driver({"product": "C500"})
     assert driver.room(first(driver)).slots == 0

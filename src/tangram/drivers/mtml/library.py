@@ -20,6 +20,7 @@ from typing import Final, cast
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mtml.calls import FUNCTIONS, Calls
 from tangram.drivers.mtml.package import fresh_copy
+from tangram.units.na import NA
 
 RESTART_PAUSE: Final = 5.0
 """Seconds between two restarts for doubt, so that a card that stays broken does not cost a restart per question."""
@@ -105,19 +106,21 @@ class Library:
         return calls
 
     def _unload(self) -> None:
-        self._shut_down()
+        stopped = self._shut_down()
         library = getattr(self._package, "mtmlLib", None)
         self._package, self._file, self._stamp = None, "", ()
-        if isinstance(library, ctypes.CDLL):
+        # Unmapping a library that refused to stop could take code away from threads it still runs.
+        if stopped and isinstance(library, ctypes.CDLL):
             self._entering("dlclose", "")
             dlclose(library._handle)  # noqa: SLF001 - ctypes opens libraries and offers no other way to close them
 
-    def _shut_down(self) -> None:
+    def _shut_down(self) -> bool:
         calls, self._calls = self._calls, None
-        if calls is not None:
-            calls.about("")
-            # A library that refuses to stop is left as it is: a new start works or says why not.
-            calls.known_answer("mtmlLibraryShutDown")
+        if calls is None:
+            return True
+        calls.about("")
+        # A library that refuses to stop is left as it is: a new start works or says why not.
+        return calls.known_answer("mtmlLibraryShutDown") is not NA
 
     def _replaced(self) -> bool:
         now = _stamp(self._file)

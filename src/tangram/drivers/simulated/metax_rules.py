@@ -14,7 +14,7 @@ import msgspec
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.simulated.description import CardSpec
 from tangram.drivers.simulated.refusing import refused
-from tangram.drivers.simulated.state import CardState, SliceState
+from tangram.drivers.simulated.state import WHOLE, CardState, SliceState
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import SliceRoom, SriovState
 from tangram.units.memory import MIB, Bytes, memory_text
@@ -51,6 +51,8 @@ def create(
             else "it is in native mode, which has no slices"
         )
         raise refused(Kind.INVALID, spec, why, "switch it to slices first")
+    if WHOLE in state.holders:
+        raise refused(Kind.BUSY, spec, "a process has all of it", "end it first")
     _check_memory(spec, memory)
     _check_cores(spec, cores)
     _check_name(spec, name)

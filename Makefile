@@ -54,6 +54,7 @@ format: setup ## Rewrite the code in the house format
 bench: setup ## Measure speed, memory and placement quality (about ten minutes)
 	$(BIN)/python benchmarks/startup.py
 	@for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/filter.py --nodes $$nodes --pods-per-node 10 || exit 1; done
+	$(BIN)/python benchmarks/drivers.py
 	$(BIN)/python benchmarks/placement.py
 
 sandbox: ## The whole system with no cluster and no GPU (not there yet)

@@ -76,7 +76,7 @@ class FakeDriver:
 
     def health(self) -> Mapping[CardUuid, Health]:
         self._enter("health")
-        return {device.uuid: self.health_of.get(device.uuid, Health(healthy=True)) for device in self.found}
+        return {**{device.uuid: Health(healthy=True) for device in self.found}, **self.health_of}
 
     def slices(self, uuid: CardUuid) -> Sequence[Slice]:
         self._enter("slices")

@@ -7,7 +7,7 @@ import pytest
 from builders.fake_driver import FakeDriver, metax_card
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.snapshot import Reader, Snapshot
-from tangram.model.devices import Figures, LinkReport
+from tangram.model.devices import Figures, Health, LinkReport
 from tangram.model.topology import Link, LinkKind
 from tangram.units.ids import CardUuid
 
@@ -41,6 +41,15 @@ def test_a_call_that_fails_costs_its_own_answer_only() -> None:
     assert [card.figures for card in found.cards] == [None, None]
     assert all(card.health is not None for card in found.cards)
     assert {trouble.call for trouble in found.troubles} == {"mxSmlGetMemoryInfo"}
+
+
+def test_a_card_too_broken_to_be_listed_is_not_passed_over_in_silence() -> None:
+    driver = two_cards()
+    driver.health_of[CardUuid("place-6")] = Health(
+        healthy=False, code="card-gone", message="it does not answer"
+    )
+    troubles = reader(driver).read().troubles
+    assert [trouble.sentence for trouble in troubles] == ["card place-6 is not listed: it does not answer"]
 
 
 @pytest.mark.parametrize("call", ["devices", "health", "links", "figures", "slices"])

@@ -164,6 +164,7 @@ class Reader:
         if not notes.devices:
             return
         notes.health = ask("health", driver.health) or {}
+        notes.troubles.extend(_unlisted(notes.health, notes.devices))
         if links:
             notes.links = ask("links", lambda: driver.links(notes.devices)) or LinkReport()
         for device in notes.devices if figures else ():
@@ -174,6 +175,20 @@ class Reader:
             slices = ask(f"slices of card {device.index}", lambda uuid=uuid: driver.slices(uuid))
             if slices is not None:
                 notes.slices[uuid] = tuple(slices)
+
+
+def _unlisted(health: Mapping[CardUuid, Health], devices: Sequence[Device]) -> list[Trouble]:
+    """Cards that health knows and the list does not: gone, or too broken to say who they are."""
+    listed = {device.uuid for device in devices}
+    return [
+        Trouble(
+            kind=Kind.CARD_GONE,
+            call="health",
+            sentence=f"card {uuid} is not listed: {found.message or found.code}",
+        )
+        for uuid, found in health.items()
+        if uuid not in listed and not found.healthy
+    ]
 
 
 def _snapshot(notes: _Notes, troubles: tuple[Trouble, ...]) -> Snapshot:

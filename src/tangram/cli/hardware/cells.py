@@ -66,10 +66,10 @@ def mode(card: CardReport) -> str:
 
 
 def health(card: CardReport) -> str:
-    """One word for a good card, the reason for a bad one."""
+    """One word for a good card, the reason for a bad one, and the warning of one that may still be used."""
     if isinstance(card.healthy, NotAvailable):
         return str(card.healthy)
-    if card.healthy:
-        return HEALTHY
     reason = card.health_message or card.health_code
+    if card.healthy:
+        return f"{HEALTHY}, but {reason}" if reason else HEALTHY
     return f"BAD: {reason}" if reason else "BAD"

@@ -1,7 +1,7 @@
 """Questions to the library, each answered with a value or `NA`.
 
 The library answers through addresses of memory that we provide. That memory is made once per loaded library and used
-again and again, since a pass over sixteen cards asks seven hundred questions; so a record handed out here is good only
+again and again, as a pass over sixteen cards asks over six hundred questions; a record handed out here is good only
 until the next question of its kind. Everything in it that the library claims (counts, sizes, ends of texts) is checked
 against the memory it had.
 """
@@ -46,7 +46,7 @@ class Binding:
         self._wide = (c_uint64 * 8)()
         self._numbers = (c_uint * (NUMBERS + 256))()
         self._text = (c_char * (TEXT_BYTES + 1024))()
-        # Where each of them is, worked out once: half of what a question costs is getting ready to ask it.
+        # Where each of them is, worked out once and not per question.
         self._at_count = byref(self._count)
         self._at_signed = byref(self._signed)
         self._at_wide = byref(self._wide)

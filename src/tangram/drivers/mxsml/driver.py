@@ -105,7 +105,7 @@ class MxsmlDriver:
             return {uuid: Health(healthy=False, code=health.GONE, message=error.sentence) for uuid in lost}
 
     def snapshot(self) -> Snapshot:
-        """Everything about every card in one turn: a third of the cost of asking card by card from another thread."""
+        """Everything about every card in one turn, which saves a change of threads per card and question."""
         return self._ask(self._snapshot, "snapshot", fresh=True)
 
     def slices(self, uuid: CardUuid) -> Sequence[Slice]:

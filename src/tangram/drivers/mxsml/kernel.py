@@ -126,14 +126,14 @@ class Kernel:
 
 def _names(directory: str) -> list[str]:
     try:
-        return sorted(os.listdir(directory))  # noqa: PTH208 - names are wanted, and a Path per name costs ten times more
+        return sorted(os.listdir(directory))  # noqa: PTH208 - only names are wanted, not a Path for each
     except OSError:
         return []
 
 
 def _target(link: str) -> str:
     try:
-        return os.readlink(link)  # noqa: PTH115 - a Path costs more than the question, see `place`
+        return os.readlink(link)  # noqa: PTH115 - only the text is wanted, see `place`
     except OSError:
         return ""
 

@@ -35,7 +35,7 @@ class Identity(NamedTuple):
 def identity(path: str) -> Identity | None:
     """Which file is at that path now; None while there is none, as in the middle of an upgrade."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - asked before every question, and a third of a Path's cost
+        found = os.stat(path)  # noqa: PTH116 - asked before every question, so without making a Path
     except OSError:
         return None
     return Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

@@ -50,8 +50,11 @@ class Session:
 
         When `stale` says so, the library looks at the bus once more before.
         """
+        # From now, like the patience of whoever waits: from the start of the work it would end after theirs.
+        due = time.monotonic() + self._settings.limit
 
         def asking() -> _Answer:
+            self._due = due
             if stale():
                 self._initialised = False
             return self._work(work, finishing=False)
@@ -90,7 +93,6 @@ class Session:
 
     def _work(self, work: Callable[[Binding], _Answer], *, finishing: bool) -> _Answer:
         self._finishing = finishing
-        self._due = time.monotonic() + self._settings.limit
         binding = self._present()
         if not binding.library.alone.acquire(blocking=False):
             self._entering(f"another driver of this process in {binding.library.path}")

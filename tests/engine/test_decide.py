@@ -173,3 +173,18 @@ def test_other_defaults_are_other_decisions(other: Defaults) -> None:
     for defaults in (DEFAULTS, other, DEFAULTS):
         asked = request("p", slice_ask(4))
         assert decide(ledger, asked, defaults, memo=memo).node == filter_nodes(ledger, asked, defaults).node
+
+
+def test_a_model_of_card_never_seen_before_makes_every_node_be_weighed_again() -> None:
+    wanted = changed(request("w", slice_ask(memory=from_gib(16), cores=25)), host=HostAsk(cpu_milli=16_000))
+    frag = FragScores(demand_from([shape_of(wanted)]))
+    memo = Memo()
+    ledger = ledger_of(
+        *(metax_node(f"n{at}", 2, cpu_milli=cpu) for at, cpu in enumerate((20_000, 48_000, 90_000)))
+    )
+    asked = changed(wanted, node_policy=NodePolicy.FRAG)
+    same(ledger, asked, memo, Candidates(), frag)
+    small = card("late", 0, memory=from_gib(16), product="MXN260")
+    ledger.put_node(Node(name=NodeName("late"), cards=(small,)))
+    for number in range(3):
+        same(ledger, changed(asked, pod=pod(f"p{number}")), memo, Candidates(), frag)

@@ -139,7 +139,7 @@ def decide(
         outcome = filter_nodes(ledger, request, defaults, candidates, frag=frag)
         return Decision(outcome.node, outcome.allocation, outcome.fitting)
     rows, height = ledger.rows(candidates.names), ledger.columns.height
-    kind = memo.kind(_key(request, defaults, candidates, frag), height)
+    kind = memo.kind(_key(ledger, request, defaults, candidates, frag), height)
     stale = ledger.stale(rows, kind.clock)
     placement: Placement | None = None
     if stale.size:
@@ -170,6 +170,12 @@ def decide(
     return Decision(node.name, allocation, int(np.count_nonzero(fits)))
 
 
-def _key(request: Request, defaults: Defaults, candidates: Candidates, frag: FragScores | None) -> Hashable:
-    demand = frag.generation if frag is not None and uses_frag(request, defaults) else None
+def _key(
+    ledger: Ledger, request: Request, defaults: Defaults, candidates: Candidates, frag: FragScores | None
+) -> Hashable:
+    """Everything beside the row that an evaluation depends on."""
+    demand: Hashable = None
+    if frag is not None and uses_frag(request, defaults):
+        # What a shape asks on average changes with the models of card there are to ask it of.
+        demand = frag.generation, len(ledger.columns.models.values)
     return msgspec.structs.replace(request, pod=_NOBODY), defaults, candidates.host_checked, demand

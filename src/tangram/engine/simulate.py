@@ -121,8 +121,7 @@ def _at_capacity(unallocated: dict[int, float]) -> float:
 def arrivals(pods: Sequence[Arrival], capacity_milli: int, settings: ReplaySettings) -> Iterator[Arrival]:
     """The pods in the order they arrive: every original once, then clones up to the limit."""
     originals = sorted(pods, key=lambda each: each.name)
-    # A seeded shuffle is the recipe; nothing here guards a secret.
-    order = random.Random(settings.seed)  # noqa: S311
+    order = random.Random(settings.seed)  # noqa: S311 - a seeded shuffle is the recipe; nothing here guards a secret
     shuffled = originals.copy()
     order.shuffle(shuffled)
     yield from shuffled

@@ -20,7 +20,6 @@ from tangram.units.na import NA, Maybe, NotAvailable
 DEFAULT_ROOT: Final = Path("/proc/sgpu_km")
 KERNEL_TIERS: Final = (Bytes(512 * MIB), *(from_gib(size) for size in (1, 2, 4, 8, 16, 32, 48, 64, 80)))
 """Sizes the kernel rounds a slice up to. What may be *asked for* on a card is `vendors.mthreads.tiers`."""
-MOST_SLICES: Final = 16
 
 _LONGEST_FILE = 65536
 _MOST_CARDS = 64

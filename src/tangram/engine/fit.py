@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER, VENDOR_NUMBER, Bools, CardUse, Int32s, Int64s
 from tangram.engine.view import View
-from tangram.model.cards import AppClass
+from tangram.model.cards import AppClass, names_product
 from tangram.model.requests import Ask, AskKind, CardFilter, Request
 from tangram.model.verdicts import CardRule
 
@@ -114,11 +114,7 @@ def _tier_allows(view: View, memory: Int64s | int) -> Bools:
 
 
 def _is_product(view: View, words: frozenset[str]) -> Bools:
-    """A word names a product when it is part of its name, in any case: `c500` is every MXC500."""
-    named = np.array(
-        [any(word.casefold() in product.casefold() for word in words) for product in view.products.values],
-        np.bool_,
-    )
+    named = np.array([names_product(words, product) for product in view.products.values], np.bool_)
     return named[view.facts.product]
 
 

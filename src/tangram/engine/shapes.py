@@ -12,6 +12,7 @@ from tangram.engine.choose import Floats
 from tangram.engine.columns import Bools, CardModel, Int32s, Int64s
 from tangram.engine.demand import Demand, Shape
 from tangram.engine.stranding import STEPS, stranded
+from tangram.model.cards import names_product
 from tangram.model.requests import AskKind
 
 CPU_SHARE = 0.9
@@ -132,7 +133,7 @@ def _offers(shape: Shape, model: CardModel) -> bool:
 
 
 def _names(shape: Shape, product: str) -> bool:
-    return not shape.products or any(word.casefold() in product.casefold() for word in shape.products)
+    return not shape.products or names_product(shape.products, product)
 
 
 def _share(shape: Shape, model: CardModel) -> float:

@@ -47,6 +47,11 @@ class AppClass(StrEnum):
     OFFLINE = "offline"
 
 
+def names_product(words: frozenset[str], product: str) -> bool:
+    """Whether one of the words names the product: it is part of its name, in any case, so `c500` is every MXC500."""
+    return any(word.casefold() in product.casefold() for word in words)
+
+
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One physical card: the unit of the ledger, whatever it is sold as."""
 

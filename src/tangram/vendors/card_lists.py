@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tangram.model.cards import names_product
 from tangram.model.refusals import Caution, Refusal
 from tangram.model.requests import CardFilter
 from tangram.units.ids import CardUuid, IdError, card_uuid
@@ -51,7 +52,7 @@ def read_card_lists(annotations: Mapping[str, str], names: ListNames, catalogue:
 
     only_products = frozenset(catalogue.unbranded(model) for model in models)
     not_products = frozenset(catalogue.unbranded(model) for model in avoided_models)
-    left_models = tuple(model for model in models if not _is_part_of(not_products, model))
+    left_models = tuple(model for model in models if not names_product(not_products, model))
     left = tuple(uuid for uuid in only if uuid not in avoided)
     clashes = (
         (names.use_uuids, names.avoid_uuids, only, left),
@@ -109,10 +110,6 @@ def _uuids(annotations: Mapping[str, str], key: str) -> tuple[CardUuid, ...] | R
         return Refusal(
             Code.LIST_ENTRY_UNREADABLE, sentence(read, error.legal, "write the UUIDs that the node reports")
         )
-
-
-def _is_part_of(words: frozenset[str], model: str) -> bool:
-    return any(word.casefold() in model.casefold() for word in words)
 
 
 def _nothing_left(use: str, text: str, avoid: str) -> Refusal:

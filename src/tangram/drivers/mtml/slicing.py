@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.sgpu_km import MOST_SLICES, KernelSlice, SgpuKm
+from tangram.drivers.sgpu_km import KernelSlice, SgpuKm
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, DeviceNodes, Process, Slice, SliceRoom
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
 from tangram.units.na import NA, Maybe, NotAvailable, known
+from tangram.vendors.mthreads.products import MOST_SLICES
 
 CORES_PER_CARD: Final = 16
 POLICIES: Final = {0: QosPolicy.BEST_EFFORT, 1: QosPolicy.BURST_SHARE, 2: QosPolicy.FIXED_SHARE}

@@ -122,6 +122,5 @@ THROTTLE_BITS: Final = {
 }
 """Idle and low use, which also set bits, slow nobody down."""
 
-MOST_SLICES: Final = 16
 ALIAS_BYTES: Final = 32
 """With the zero at the end."""

@@ -14,6 +14,7 @@ from tangram.model.cards import QosPolicy
 from tangram.model.devices import Process, Slice, SliceRoom
 from tangram.units.memory import KIB, MIB, Bytes
 from tangram.units.na import NA, Maybe, NotAvailable
+from tangram.vendors.metax.products import MOST_SLICES
 
 POLICIES = {0: QosPolicy.BEST_EFFORT, 1: QosPolicy.FIXED_SHARE, 2: QosPolicy.BURST_SHARE}
 NUMBER_OF_POLICY = {policy: number for number, policy in POLICIES.items()}
@@ -22,12 +23,12 @@ ALL_CORES = 100
 
 def listing(binding: Binding, seen: Sighting) -> tuple[Slice, ...]:
     """The slices that exist. Their numbers have gaps, so all are tried until as many as there are were found."""
-    expected = binding.count("GetSgpuCount", seen.number, most=functions.MOST_SLICES)
+    expected = binding.count("GetSgpuCount", seen.number, most=MOST_SLICES)
     if not expected and binding.library.has("GetSgpuCount"):
         return ()
     users = processes_on(binding, seen.number, seen.bdf)
     found: list[Slice] = []
-    for slice_id in range(functions.MOST_SLICES):
+    for slice_id in range(MOST_SLICES):
         each = read(binding, seen, slice_id, users)
         if each is not None:
             found.append(each)
@@ -72,7 +73,7 @@ def room(binding: Binding, seen: Sighting) -> SliceRoom:
         memory, cores = _remainder(binding, seen, present)
     else:
         memory, cores = Bytes(quota.free_mb * MIB), quota.free_compute
-    return SliceRoom(functions.MOST_SLICES - len(present), memory, cores, policy)
+    return SliceRoom(MOST_SLICES - len(present), memory, cores, policy)
 
 
 def _remainder(binding: Binding, seen: Sighting, present: Sequence[Slice]) -> tuple[Bytes, int]:

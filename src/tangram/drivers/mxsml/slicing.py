@@ -19,6 +19,7 @@ from tangram.drivers.mxsml.slices import ALL_CORES, listing, read, room
 from tangram.model.devices import Slice
 from tangram.units.memory import MIB, Bytes, from_mib, memory_text
 from tangram.units.na import NA, NotAvailable, known
+from tangram.vendors.metax.products import MOST_SLICES
 
 MEMORY_STEP: Final = from_mib(128)
 LONGEST_NAME: Final = functions.ALIAS_BYTES - 1
@@ -137,7 +138,7 @@ def switch(binding: Binding, seen: Sighting, *, on: bool) -> None:
 
 def existing(binding: Binding, seen: Sighting, slice_id: int) -> Slice:
     """The slice, or a refusal that says there is none."""
-    found = read(binding, seen, slice_id, NA) if 0 <= slice_id < functions.MOST_SLICES else None
+    found = read(binding, seen, slice_id, NA) if 0 <= slice_id < MOST_SLICES else None
     if found is None:
         raise _invalid(f"card {seen.number} has no slice {slice_id}")
     return found
@@ -163,9 +164,7 @@ def _require_slicing(binding: Binding, seen: Sighting) -> None:
 def _require_room(binding: Binding, seen: Sighting, *, memory: Bytes, cores: int) -> None:
     left = room(binding, seen)
     if left.slots <= 0:
-        raise DriverError(
-            Kind.FULL, f"card {seen.number} has {functions.MOST_SLICES} slices, and more cannot be made"
-        )
+        raise DriverError(Kind.FULL, f"card {seen.number} has {MOST_SLICES} slices, and more cannot be made")
     _require_quota(left.memory, left.cores, memory=memory, cores=cores, card=seen.number)
 
 

@@ -11,6 +11,7 @@ from tangram.drivers.mxsml.kernel import Kernel
 from tangram.drivers.mxsml.processes import processes_on
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.units.na import NotAvailable, known
+from tangram.vendors.metax.products import MOST_SLICES
 
 COUNTS: Final = (0, 1, 2, 4, 8)
 
@@ -56,7 +57,7 @@ def split(binding: Binding, kernel: Kernel, seen: Sighting, count: int) -> bool:
 
 
 def _require_idle(binding: Binding, seen: Sighting) -> None:
-    if binding.count("GetSgpuCount", seen.number, most=functions.MOST_SLICES):
+    if binding.count("GetSgpuCount", seen.number, most=MOST_SLICES):
         raise DriverError(
             Kind.BUSY, f"card {seen.number} has slices, which exclude virtual functions; remove them"
         )

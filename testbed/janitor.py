@@ -1,0 +1,116 @@
+"""The process outside a box that outlives the test, and leaves nothing when the box ends.
+
+`python -m testbed.janitor ROOT NAME` makes the cluster's folder and cgroups, starts process 1 of the box, says
+`ready`, and waits. The box ends when its owner does: the janitor's standard input is a pipe that the owner holds
+open, so a test killed with SIGKILL ends its box within a moment. `testbed up` passes `--stay` and no pipe; SIGTERM ends
+it. Should the janitor itself be killed, process 1 dies with it, and `testbed.leftovers` removes what is left on disk.
+"""
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import TextIO
+
+from testbed import cgroups, firstprocess, linux
+from testbed.places import ClusterFolder
+
+READY = "ready"
+
+
+def main(arguments: list[str]) -> int:
+    """Run one box from its first file to its last."""
+    root, name, *flags = arguments
+    folder = ClusterFolder(Path(root), name)
+    lock = claim(folder)
+    ended, end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(end)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, lambda _number, _frame: None)
+    # The lock lives as long as this name: it is the proof that somebody looks after the cluster.
+    with lock:
+        _keep(folder, ended, stay="--stay" in flags)
+    return 0
+
+
+def _keep(folder: ClusterFolder, ended: int, *, stay: bool) -> None:
+    try:
+        first = _start(folder)
+        try:
+            if _comes_up(folder, first):
+                facts = {"janitor": os.getpid(), "init": first, "stays": stay}
+                folder.facts.write_text(json.dumps(facts), encoding="ascii")
+                sys.stdout.write(f"{READY} {first}\n")
+                sys.stdout.flush()
+                select.select([ended] if stay else [ended, sys.stdin], [], [])
+        finally:
+            _end(first)
+    finally:
+        clear(folder)
+
+
+def claim(folder: ClusterFolder) -> TextIO:
+    """Make the cluster's folder with its lock held, unseen by anyone who is looking for dead clusters meanwhile."""
+    folder.root.mkdir(parents=True, exist_ok=True)
+    with folder.sweeping.open("w", encoding="ascii") as sweeping:
+        fcntl.flock(sweeping, fcntl.LOCK_EX)
+        folder.path.mkdir()
+        lock = folder.alive.open("w", encoding="ascii")
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock
+
+
+def _start(folder: ClusterFolder) -> int:
+    for branch in cgroups.branches(folder.name):
+        cgroups.make(branch)
+        for above in (branch, branch.parent, branch.parent.parent):
+            cgroups.delegate(above)
+    linux.unshare(linux.NEW_PID)
+    first = os.fork()
+    if first == 0:
+        try:
+            signal.set_wakeup_fd(-1)
+            for branch in cgroups.branches(folder.name):
+                cgroups.join(branch)
+            firstprocess.live(folder)
+        except BaseException:  # noqa: BLE001 - in the forked child: say why on standard error, then be gone
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    return first
+
+
+def _comes_up(folder: ClusterFolder, first: int) -> bool:
+    """Wait until process 1 listens, or has ended."""
+    while not folder.socket.exists():
+        if os.waitpid(first, os.WNOHANG) != (0, 0):
+            return False
+        select.select([], [], [], 0.005)
+    return True
+
+
+def _end(first: int) -> None:
+    """Kill process 1. The kernel lets it go only after everything in its namespace has gone."""
+    try:
+        os.kill(first, signal.SIGKILL)
+        os.waitpid(first, 0)
+    except (ProcessLookupError, ChildProcessError):
+        return
+
+
+def clear(folder: ClusterFolder) -> None:
+    """Remove the cgroups and the files of a box whose processes have ended."""
+    for branch in cgroups.branches(folder.name):
+        cgroups.remove(branch)
+        cgroups.remove_if_empty(branch.parent)
+    if folder.path.exists():
+        shutil.rmtree(folder.path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

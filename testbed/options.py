@@ -1,0 +1,38 @@
+"""What a test may ask of a cluster. Every default is the plainest cluster that can run a pod."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.errors import BedError
+
+MOST_NODES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A cluster's shape. What two tests can share should be shared: a cluster costs about ten seconds."""
+
+    nodes: int = 1
+    """Real kubelets, each in namespaces of its own."""
+    kwok_nodes: int = 0
+    """Nodes that exist only as objects, kept alive by kwok."""
+    cdi: bool = True
+    """Whether containerd resolves CDI names. Off is the recorded configuration of a node without CDI."""
+    fsync: bool = False
+    """Whether etcd waits for the disk. Off is faster, and a box is thrown away anyway."""
+    scheduler: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of KubeSchedulerConfiguration: `extenders`, `profiles`, `percentageOfNodesToScore`."""
+    api_server_flags: tuple[str, ...] = ()
+    feature_gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """For every component at once."""
+    kubelet: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of KubeletConfiguration."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.nodes <= MOST_NODES:
+            raise BedError(
+                f"a cluster has 0 to {MOST_NODES} real nodes, not {self.nodes}: more load comes from kwok nodes"
+            )
+        if not 0 <= self.kwok_nodes <= 20_000:
+            raise BedError(f"a cluster has 0 to 20000 kwok nodes, not {self.kwok_nodes}")

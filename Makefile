@@ -3,6 +3,8 @@
 PYTHON ?= python3
 # Test workers. Two is what a small machine has; `make test JOBS=8` on a large one.
 JOBS ?= 2
+# Clusters beside each other in the end-to-end tests. Most of their time is waiting for a kubelet's timers.
+CLUSTERS ?= 3
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,10 +15,10 @@ INSTALLED := $(VENV)/.stamp-installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: setup sandbox test e2e bench soak lint format lock clean help
+.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos lock clean help
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(INSTALLED) ## Make .venv with the locked tools and this project in it
 
@@ -33,6 +35,8 @@ $(LOCKED): requirements/dev.txt
 
 $(INSTALLED): $(LOCKED) pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@# The test bed is not part of the wheel; its command runs from this folder.
+	@printf '#!/bin/sh\nPYTHONPATH="%s" exec "%s/python" -m testbed "$$@"\n' "$(CURDIR)" "$(CURDIR)/$(BIN)" > $(BIN)/testbed && chmod +x $(BIN)/testbed
 	@touch $@
 
 test: setup ## Run the tests
@@ -60,8 +64,20 @@ bench: setup ## Measure speed, memory and placement quality (about ten minutes)
 sandbox: ## The whole system with no cluster and no GPU (not there yet)
 	@echo "The sandbox is not built yet: to see where a pod would go and why, use '$(BIN)/tangram explain' (after 'make setup')." >&2; exit 1
 
-e2e: ## End-to-end tests on a real Kubernetes (not there yet)
-	@echo "The end-to-end tests are not built yet: 'make test' runs every test there is." >&2; exit 1
+testbed: setup ## Build a real Kubernetes for the end-to-end tests (about fifteen minutes the first time)
+	@$(BIN)/testbed build
+
+testbed-shell: testbed ## Open a shell in a real cluster, with kubectl set (needs root)
+	@$(BIN)/testbed shell
+
+# Tests that share a cluster go to one worker; the rest is spread over as many clusters as there are workers.
+E2E := $(BIN)/pytest -q -n $(CLUSTERS) --dist loadgroup e2e
+
+e2e: testbed ## Run the end-to-end tests on a real Kubernetes (needs root, Linux, Go)
+	$(E2E)
+
+e2e-smoke: testbed ## Run the essential tenth of them
+	$(E2E) -m smoke
 
 # No index address, no file path and no date goes into the locks: they name versions and hashes, the reader picks the source.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

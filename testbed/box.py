@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from testbed import janitor, leftovers, linux
+from testbed import cgroups, janitor, leftovers, linux
 from testbed.errors import BedError
 from testbed.firstprocess import CONTROL
 from testbed.places import ClusterFolder, RoomFolder, state_root
@@ -37,7 +37,7 @@ class Box:
     @asynccontextmanager
     async def open(cls) -> AsyncGenerator["Box"]:
         """A new box that ends with this block, or with this process."""
-        refuse_without_root()
+        refuse_unfit_machine()
         await asyncio.to_thread(leftovers.sweep, state_root())
         folder = ClusterFolder(state_root(), secrets.token_hex(3))
         keeper = await start_janitor(folder)
@@ -157,10 +157,11 @@ class Box:
         return ("nsenter", f"--net={self.network(room)}", "--")
 
 
-def refuse_without_root() -> None:
+def refuse_unfit_machine() -> None:
     """Say so before the first system call fails for want of a right."""
     if sys.platform != "linux" or os.geteuid() != 0:
         raise BedError("the test bed makes namespaces, device nodes and cgroups: run it as root on Linux")
+    cgroups.refuse_unusable()
 
 
 async def start_janitor(folder: ClusterFolder, *, stay: bool = False) -> asyncio.subprocess.Process:

@@ -11,8 +11,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.errors import BedError
+
 BRANCH = "tangram-testbed"
 MACHINE = Path("/sys/fs/cgroup")
+NEEDED = frozenset({"cpu", "cpuset", "memory", "pids"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,20 @@ def make(folder: Path) -> None:
         _inherit(folder, name)
 
 
+def refuse_unusable() -> None:
+    """The kubelet needs these controllers. Handing them down from the root is the machine's decision, not ours."""
+    trees = hierarchies()
+    if len(trees) == 1 and trees[0].kind == "cgroup2":
+        root = trees[0].mounted_at
+        lacking = NEEDED - set((root / "cgroup.subtree_control").read_text(encoding="ascii").split())
+        if lacking:
+            words = " ".join(f"+{name}" for name in sorted(lacking))
+            raise BedError(
+                f"this machine hands the cgroup controllers {', '.join(sorted(lacking))} to nobody: "
+                f"run 'echo {words} > {root}/cgroup.subtree_control' once"
+            )
+
+
 def delegate(folder: Path) -> None:
     """On v2, hand every controller on to the cgroups below; a v1 hierarchy has nothing to hand on."""
     offered = folder / "cgroup.controllers"
@@ -89,9 +106,10 @@ def join(folder: Path) -> None:
 def members(folder: Path) -> tuple[int, ...]:
     """The processes of a branch and everything below it, in the pid numbers of the reader."""
     found: set[int] = set()
-    for procs in folder.rglob("cgroup.procs"):
+    # os.walk, not rglob: a cgroup may vanish while one looks.
+    for path, _, _ in os.walk(folder):
         try:
-            found.update(int(line) for line in procs.read_text(encoding="ascii").split())
+            found.update(int(line) for line in Path(path, "cgroup.procs").read_text(encoding="ascii").split())
         except OSError as error:
             if error.errno not in {errno.ENOENT, errno.ENODEV}:
                 raise
@@ -129,8 +147,7 @@ def remove_if_empty(folder: Path) -> None:
 
 
 def _remove_once(folder: Path) -> Path | None:
-    below = sorted((path for path in folder.rglob("*") if path.is_dir()), key=lambda path: -len(path.parts))
-    for path in [*below, folder]:
+    for path in [Path(name) for name, _, _ in os.walk(folder, topdown=False)]:
         try:
             path.rmdir()
         except FileNotFoundError:
@@ -140,3 +157,17 @@ def _remove_once(folder: Path) -> Path | None:
                 raise
             return path
     return None
+
+
+def memory(name: str) -> int:
+    """Bytes a cluster's processes hold for themselves: anonymous and shared memory, without the page cache."""
+    for branch in branches(name):
+        file = branch / "memory.stat"
+        if file.exists():
+            figures = dict(line.split() for line in file.read_text(encoding="ascii").splitlines())
+            # v1 has totals with the cgroups below; v2 always counts them.
+            return sum(
+                int(figures.get(f"total_{v1}", figures.get(v2, 0)))
+                for v1, v2 in (("rss", "anon"), ("shmem", "shmem"))
+            )
+    return 0

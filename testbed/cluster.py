@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 
 from testbed import controlplane, kwok, node
-from testbed.api import Api, ApiRefused, Object, path_of
+from testbed.api import Api, ApiRefused, NotInTime, Object, path_of
 from testbed.binaries import Binaries, find_binaries
 from testbed.box import ENVIRONMENT, Box
 from testbed.controlplane import Credentials
@@ -27,7 +27,7 @@ from testbed.errors import BedError
 from testbed.images import Image, busybox_image, pause_image
 from testbed.node import CONTAINERD_SOCKET, NodeNames
 from testbed.options import Options
-from testbed.places import RoomFolder
+from testbed.places import ClusterFolder, RoomFolder
 
 SCHEDULER = "kube-scheduler"
 START_LIMIT = 120.0
@@ -76,7 +76,7 @@ class Cluster:
             try:
                 async with asyncio.timeout(START_LIMIT):
                     await cluster._start(say)
-            except TimeoutError:
+            except (TimeoutError, NotInTime):
                 reason = await cluster._last_words()
                 raise BedError(f"the cluster was not usable within {START_LIMIT:g} s: {reason}") from None
             yield cluster
@@ -99,16 +99,15 @@ class Cluster:
         await self.start_scheduler(self.options.scheduler, wait=False)
         for names in self.nodes:
             await self.start_kubelet(names)
+        await self._make_default_account()
+        say("waiting until every node is ready")
+        for names in self.nodes:
+            await self.until_node(names.name, _is_usable, within=START_LIMIT)
+        await self._until(self._scheduler_answers, "the scheduler answers")
         if self.options.kwok_nodes:
             await self.box.start("kwok", kwok.command(self.programs, self.box.folder))
             say(f"{self.options.kwok_nodes} kwok nodes")
             await kwok.create_nodes(self.api, self.options.kwok_nodes)
-        await self._make_default_account()
-        say("waiting until every node is ready")
-        for names in self.nodes:
-            await self.until_node(names.name, _is_usable)
-        await self._until(self._scheduler_answers, "the scheduler answers")
-        if self.options.kwok_nodes:
             await self._until(self._kwok_nodes_ready, "the kwok nodes are ready")
 
     async def _prepare_node(self, names: NodeNames) -> None:
@@ -270,26 +269,26 @@ class Cluster:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**ENVIRONMENT, **self.client_environment(), **(env or {})},
+            env={**ENVIRONMENT, **client_environment(self.box.folder), **(env or {})},
         )
         output, errors = await running.communicate(stdin.encode())
         return Finished(
             running.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace")
         )
 
-    def client_environment(self) -> dict[str, str]:
-        """Variables that point kubectl and helm at this cluster and keep their caches in its folder."""
-        folder = self.box.folder
-        return {
-            "KUBECONFIG": str(folder.admin_kubeconfig),
-            "KUBECACHEDIR": str(folder.path / "kubectl-cache"),
-            "HELM_CACHE_HOME": str(folder.path / "helm"),
-            "HELM_CONFIG_HOME": str(folder.path / "helm"),
-            "HELM_DATA_HOME": str(folder.path / "helm"),
-        }
-
     async def kubectl(self, *words: str, stdin: str = "", program: str = "kubectl") -> Finished:
         return await self.command([self.programs.path(program), *words], stdin=stdin)
+
+
+def client_environment(folder: ClusterFolder) -> dict[str, str]:
+    """Variables that point kubectl and helm at a cluster and keep their caches in its folder."""
+    return {
+        "KUBECONFIG": str(folder.admin_kubeconfig),
+        "KUBECACHEDIR": str(folder.path / "kubectl-cache"),
+        "HELM_CACHE_HOME": str(folder.path / "helm"),
+        "HELM_CONFIG_HOME": str(folder.path / "helm"),
+        "HELM_DATA_HOME": str(folder.path / "helm"),
+    }
 
 
 async def _true_when(true: bool) -> bool:  # noqa: FBT001 - turns a look into an awaitable for `_until`

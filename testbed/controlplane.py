@@ -152,8 +152,9 @@ def controller_manager(
         f"--service-account-private-key-file={credentials.tokens.key}",
         f"--root-ca-file={credentials.authority.certificate}",
         f"--flex-volume-plugin-dir={folder.of_room(CONTROL).lib / 'flex'}",
-        # One deleted pod must not hold a later test up for minutes.
-        "--concurrent-gc-syncs=5",
+        # The default of 20 calls a second makes hundreds of new nodes wait a minute for their taints to go.
+        "--kube-api-qps=300",
+        "--kube-api-burst=600",
         *gates(options),
     ]
 

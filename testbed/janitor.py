@@ -68,8 +68,8 @@ def claim(folder: ClusterFolder) -> TextIO:
 def _start(folder: ClusterFolder) -> int:
     for branch in cgroups.branches(folder.name):
         cgroups.make(branch)
-        for above in (branch, branch.parent, branch.parent.parent):
-            cgroups.delegate(above)
+        # Not the branch itself: on v2 a cgroup that hands its controllers on may hold no process, and one is coming.
+        cgroups.delegate(branch.parent)
     linux.unshare(linux.NEW_PID)
     first = os.fork()
     if first == 0:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import cyclopts
 
 
-def usage_sentence(error: cyclopts.CycloptsError) -> str:
-    """What is wrong with the command line."""
-    command = " ".join(("tangram", *(error.command_chain or ())))
+def usage_sentence(error: cyclopts.CycloptsError, program: str = "tangram") -> str:
+    """What is wrong with the command line of `program`."""
+    command = " ".join((program, *(error.command_chain or ())))
     return f"{_fault(error)} Run '{command} --help' to see what is legal."
 
 

@@ -9,7 +9,7 @@ import fcntl
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import cgroups, janitor
+from testbed import janitor
 from testbed.places import ClusterFolder
 
 
@@ -22,19 +22,13 @@ class Found:
 
 
 def clusters(root: Path) -> tuple[Found, ...]:
-    """Every cluster that has files or cgroups here, whether its janitor lives or not."""
-    named = {path.name for path in root.iterdir() if path.is_dir()} if root.is_dir() else set[str]()
-    for branch in cgroups.branches():
-        if branch.is_dir():
-            named |= {path.name for path in branch.iterdir() if path.is_dir()}
-    folders = [ClusterFolder(root, name) for name in sorted(named)]
+    """Every cluster under this root. One has its folder before its cgroups, and loses it after them."""
+    names = sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    folders = [ClusterFolder(root, name) for name in names]
     return tuple(Found(folder, _is_alive(folder)) for folder in folders)
 
 
 def _is_alive(folder: ClusterFolder) -> bool:
-    if not folder.path.is_dir():
-        # Only cgroups are left here; a cluster whose files are under another root still has members in them.
-        return any(cgroups.members(branch) for branch in cgroups.branches(folder.name) if branch.is_dir())
     try:
         with folder.alive.open("r", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

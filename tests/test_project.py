@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "tangram"
 # The brackets keep this file from finding itself.
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:wor[k]|roo[t]|hom[e]/\w+|User[s]/\w+)/")
 PACKAGE_HOSTS = re.compile(
-    r"pyp[i]\.(?:org|python)|pythonhoste[d]\.org|npmj[s]\.(?:org|com)|crate[s]\.io|golan[g]\.org|mave[n]\.org",
+    r"pyp[i]\.(?:org|python)|pythonhoste[d]\.org|npmj[s]\.(?:org|com)|crate[s]\.io|(?:proxy|sum)\.golan[g]\.org|mave[n]\.org",
     re.IGNORECASE,
 )
 ANY_ADDRESS = re.compile(r"https?://|--(?:extra-)?index-url|--find-links|^-[if] ", re.MULTILINE)
@@ -28,7 +28,7 @@ THIRD_PARTIES_ALLOWED = {
     "model": {"msgspec"},
     "engine": {"msgspec", "numpy"},
     "vendors": {"msgspec"},
-    "wire": {"msgspec"},
+    "wire": {"msgspec", "google"},  # google.protobuf: the kubelet speaks it
 }
 
 
@@ -105,7 +105,7 @@ def test_package_and_distribution_have_one_version() -> None:
     assert f"## [{tangram.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("target", ["sandbox", "e2e"])
+@pytest.mark.parametrize("target", ["sandbox"])
 def test_unfinished_make_targets_say_so_and_fail(target: str) -> None:
     answer = subprocess.run(
         ["make", "--silent", target], cwd=ROOT, capture_output=True, check=False, text=True, timeout=60
@@ -150,8 +150,9 @@ def test_modules_stay_small_enough_to_read() -> None:
     """500 lines is the hard stop; most should be under 150."""
     too_long = [
         str(path.relative_to(ROOT))
-        for path in PACKAGE.rglob("*.py")
-        if len(path.read_text("utf-8").splitlines()) > 500
+        for folder in (PACKAGE, ROOT / "testbed", ROOT / "e2e")
+        for path in folder.rglob("*.py")
+        if not path.stem.endswith("_pb2") and len(path.read_text("utf-8").splitlines()) > 500
     ]
     assert too_long == []
 

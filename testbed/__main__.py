@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 from tangram.cli.usage import usage_sentence
 from testbed import people
 from testbed.building import build as build_components
+from testbed.building import readiness
 from testbed.errors import BedError
 from testbed.options import Options
 
@@ -42,7 +44,7 @@ Name = Annotated[str, Parameter(help="Which cluster, when there are several; `te
 @app.command
 def build() -> None:
     """Build every component from its pinned Go modules into the cache."""
-    build_components()
+    _print(readiness(build_components()))
 
 
 @app.command
@@ -74,7 +76,7 @@ def up(
         scheduler=people.read_fields(scheduler),
         api_server_flags=api_server,
     )
-    build_components()
+    build_components(sys.stderr)
     name = asyncio.run(people.start(options, say=_say(output)))
     if output == "json":
         _print(json.dumps(people.describe(name)))
@@ -141,6 +143,8 @@ def _say(output: str) -> Callable[[str], None]:
 
 def main() -> None:
     """Run a command; whatever a person did wrong is told in one sentence."""
+    # Asked to end from outside, it tidies up as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         status = app(exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()

@@ -79,6 +79,10 @@ e2e: testbed ## Run the end-to-end tests on a real Kubernetes (needs root, Linux
 e2e-smoke: testbed ## Run the essential tenth of them
 	$(E2E) -m smoke
 
+protos: setup ## Write the kubelet's messages from proto/ again
+	rm -f src/tangram/wire/kubelet/*_pb2.py src/tangram/wire/kubelet/*_pb2.pyi
+	$(BIN)/python -m grpc_tools.protoc --proto_path=proto --python_out=src --pyi_out=src proto/tangram/wire/kubelet/*.proto
+
 # No index address, no file path and no date goes into the locks: they name versions and hashes, the reader picks the source.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-emit-find-links --no-emit-build-options --upgrade

@@ -11,7 +11,15 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("sample", derandomize=True, max_examples=60, stateful_step_count=30, deadline=None)
+settings.register_profile(
+    "sample",
+    derandomize=True,
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    # How fast examples are drawn says something about the machine, and an answer about the project must not.
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.register_profile(
     "soak",
     derandomize=False,  # hypothesis would fix the seed by itself where CI is set

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from builders.hanging import LONG
 from tangram.drivers.errors import DriverError, Kind
 from tangram.model.cards import QosPolicy, Vendor
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
@@ -47,6 +48,8 @@ class FakeDriver:
         self.slices_of: dict[CardUuid, list[Slice]] = {}
         self.errors: dict[str, DriverError] = {}
         self.hanging: dict[str, threading.Event] = {}
+        self.inside = threading.Event()
+        """Set while a call hangs."""
         self.closed = False
 
     def hang(self, call: str) -> Callable[[], None]:
@@ -56,8 +59,11 @@ class FakeDriver:
 
     def _enter(self, call: str) -> None:
         if call in self.hanging:
+            let_go = self.hanging[call]
+            self.inside.set()
             # A test that forgets to let go ends all the same.
-            self.hanging[call].wait(30)
+            let_go.wait(LONG)
+            self.inside.clear()
         if call in self.errors:
             raise self.errors[call]
 

@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Protocol
 
+from builders.hanging import LONG
 from builders.native import shared_object
 from tangram.drivers.mtml.driver import MtmlDriver
 
@@ -130,7 +131,7 @@ class Show(Protocol):
 class MakeDriver(Protocol):
     """A driver that is closed when the test ends; its kernel files are in the test's own folder."""
 
-    def __call__(self, library: str | Path | None, *, limit: float = 20.0) -> MtmlDriver: ...
+    def __call__(self, library: str | Path | None, *, limit: float = LONG) -> MtmlDriver: ...
 
 
 def twin_library(

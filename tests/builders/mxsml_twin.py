@@ -9,6 +9,7 @@ from itertools import combinations, count
 from pathlib import Path
 from typing import Any
 
+from builders.hanging import LONG
 from builders.native import shared_object
 from tangram.drivers.errors import DriverError
 from tangram.drivers.mxsml.driver import MxsmlDriver
@@ -161,6 +162,7 @@ class Twin:
             "sysfs_root": str(self.sysfs),
             "dev_root": str(self.dev),
             "lock_directory": str(self.root / "locks"),
+            "limit": LONG,
         }
         return Settings(**(usual | changes))
 

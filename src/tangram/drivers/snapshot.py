@@ -60,7 +60,9 @@ class _Notes:
     """What one reading has found so far. Written by the asking thread, read by the waiting one."""
 
     def __init__(self) -> None:
-        self.step = ""
+        self.step = "opening the driver"
+        self.unasked = ""
+        """The first step there was no time left for."""
         self.driver: Driver | None = None
         self.devices: Sequence[Device] = ()
         self.links = LinkReport()
@@ -81,10 +83,12 @@ class Reader:
         *,
         limit: float = USUAL_LIMIT,
         clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
         self._opening = opening
         self._limit = limit
         self._clock = clock
+        self._wait = wait
         self._driver: Driver | None = None
         self._running: _Notes | None = None
 
@@ -100,11 +104,14 @@ class Reader:
             threading.Thread(
                 target=self._read, args=(notes, until, figures, links), name="reading-cards", daemon=True
             ).start()
-        if not notes.done.wait(self._limit):
-            return self._late(notes)
+        if not self._wait(notes.done, self._limit):
+            step = notes.step
+            return self._late(notes, f"{step} has not returned", _call_of(notes.driver, step))
         self._running = None
         if notes.fatal is not None:
             raise notes.fatal
+        if notes.unasked:
+            return self._late(notes, f"{notes.unasked} was not reached", notes.unasked)
         return _snapshot(notes, tuple(notes.troubles))
 
     def close(self) -> None:
@@ -117,12 +124,9 @@ class Reader:
             with suppress(DriverError):
                 driver.close()
 
-    def _late(self, notes: _Notes) -> Snapshot:
-        step = notes.step
-        sentence = (
-            f"{step} has not returned within {duration_text(self._limit)}; what it would say is missing"
-        )
-        stuck = Trouble(kind=Kind.STUCK, call=_call_of(notes.driver, step), sentence=sentence)
+    def _late(self, notes: _Notes, what: str, call: str) -> Snapshot:
+        sentence = f"{what} within {duration_text(self._limit)}; what it would say is missing"
+        stuck = Trouble(kind=Kind.STUCK, call=call, sentence=sentence)
         return _snapshot(notes, (*notes.troubles, stuck))
 
     def _read(self, notes: _Notes, until: float, figures: bool, links: bool) -> None:  # noqa: FBT001 - a thread's target has no keywords of its own
@@ -140,6 +144,7 @@ class Reader:
 
         def ask(what: str, call: Callable[[], _Answer]) -> _Answer | None:
             if self._clock() > until:
+                notes.unasked = notes.unasked or f"{driver.name}: {what}"
                 return None
             notes.step = f"{driver.name}: {what}"
             try:

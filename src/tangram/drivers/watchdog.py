@@ -20,6 +20,12 @@ from tangram.drivers.errors import DriverError, Kind
 DEFAULT_LIMIT = 5.0
 """Seconds. A healthy library answers a whole enumeration in milliseconds."""
 
+
+def waited(done: threading.Event, seconds: float) -> bool:
+    """Whether it is done within that time. All waiting here goes through this, so that a test can say when it ends."""
+    return done.wait(seconds)
+
+
 _Answer = TypeVar("_Answer")
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 
@@ -33,6 +39,7 @@ class Watchdog:
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[_Job[object] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._running: _Job[object] | None = None
         self._overdue: _Job[object] | None = None
         self._closed = False
         self._call = ""
@@ -57,18 +64,18 @@ class Watchdog:
                     Kind.INVALID, f"{self._name} was closed and cannot be asked again.", call=call
                 )
             if self._overdue is not None:
-                raise self._stuck(patience)
+                raise self._stuck(job, patience)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=f"{self._name}-calls", daemon=True)
                 self._thread.start()
             self._jobs.put(job)
-        if not job.done.wait(patience):
+        if not waited(job.done, patience):
             with self._lock:
                 if not job.done.is_set():
                     job.abandoned = True
                     if job.begun:
                         self._overdue = job
-                    raise self._stuck(patience)
+                    raise self._stuck(job, patience)
         return job.outcome()
 
     @property
@@ -76,6 +83,11 @@ class Watchdog:
         """The call that hangs now, or nothing."""
         with self._lock:
             return "" if self._overdue is None else self._call
+
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for the present work any more. Cheap enough to ask before every call."""
+        return self._overdue is not None
 
     def close(self, *, patience: float = 1.0) -> None:
         """End the thread; one that hangs is left behind, as nothing can end it before the process does."""
@@ -88,7 +100,15 @@ class Watchdog:
         if thread is not None and not hangs:
             thread.join(patience)
 
-    def _stuck(self, patience: float) -> DriverError:
+    def _stuck(self, job: _Job[object], patience: float) -> DriverError:
+        if self._running is None:
+            # What was said last belongs to work that ended long ago.
+            return DriverError(
+                Kind.STUCK,
+                f"{job.call} was not begun within {patience:g} s, though nothing hangs: this machine is too busy. "
+                "Ask again, or allow more time.",
+                call=job.call,
+            )
         where = f"{self._call} ({self._subject})" if self._subject else self._call
         return DriverError(
             Kind.STUCK,
@@ -103,9 +123,11 @@ class Watchdog:
                 if job.abandoned:
                     continue
                 job.begun = True
+                self._running = job
                 self._call, self._subject = job.call, ""
             job.carry_out()
             with self._lock:
+                self._running = None
                 job.done.set()
                 if self._overdue is job:
                     self._overdue = None

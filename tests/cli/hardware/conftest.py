@@ -8,6 +8,10 @@ import pytest
 from builders import mtml_twin, mxsml_twin
 from builders.hosts import Host
 from builders.places import Place
+from builders.simulated import ManualClock
+from tangram.drivers.simulated import opening
+from tangram.drivers.simulated.description import Description
+from tangram.drivers.simulated.world import World
 
 POD = "0f3b2a1c-1111-2222-3333-444455556666"
 MIXED = """
@@ -22,7 +26,14 @@ faults:
 
 
 @pytest.fixture
-def simulated(tmp_path: Path) -> Callable[[str], Place]:
+def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Place]:
+    """Cards whose time stands still: their figures move with it, and an answer must not depend on when it came."""
+
+    def still(description: Description, _clock: object) -> World:
+        return World(description, ManualClock())
+
+    monkeypatch.setattr(opening, "World", still)
+
     def described(text: str) -> Place:
         file = tmp_path / "cards.yaml"
         file.write_text(text)

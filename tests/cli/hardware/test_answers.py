@@ -158,7 +158,7 @@ def test_top_stays_within_80_columns(mixed: Place, eight_c500: Place) -> None:
 
 
 def test_a_terminal_without_block_characters_gets_plain_ones(mixed: Place) -> None:
-    answer = run("top", "--once", "--driver", mixed.driver, encoding="ascii")
+    answer = run("top", "--once", "--driver", mixed.driver, "--timeout", "60s", encoding="ascii")
     assert answer.status == 0
     assert "######....  60%" in answer.out
     assert answer.out.isascii()

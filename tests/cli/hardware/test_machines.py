@@ -50,12 +50,12 @@ def test_the_picture_of_a_machine_is_the_one_in_the_document(
 def test_a_machine_with_nothing_is_told_so_in_one_line_and_status_3(command: str, tmp_path: Path) -> None:
     """In a process of its own: a library loaded by another test would be found again by its name."""
     answer = subprocess.run(
-        [COMMAND, *COMMANDS[command], "--root", str(tmp_path)],
+        [COMMAND, *COMMANDS[command], "--root", str(tmp_path), "--timeout", "60s"],
         capture_output=True,
         check=False,
         encoding="utf-8",
         env={"PATH": str(tmp_path)},
-        timeout=60,
+        timeout=120,
     )
     assert answer.returncode == 3
     assert answer.stdout == ""

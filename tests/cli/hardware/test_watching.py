@@ -16,6 +16,12 @@ from builders.places import Place
 from tangram.cli.hardware import watching
 
 COMMAND = Path(sys.executable).with_name("tangram")
+HEARING_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""What a shell puts into the background is deaf to Ctrl-C, and so are all its children; the tests may be there."""
 
 
 @pytest.fixture
@@ -80,7 +86,10 @@ def test_a_terminal_is_drawn_over_in_place_and_ctrl_c_ends_well(
     here, there = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "40", "LANG": "C.UTF-8"}
     with subprocess.Popen(
-        [COMMAND, *arguments, "--driver", place.driver], stdout=there, stderr=there, env=environment
+        [sys.executable, "-c", HEARING_CTRL_C, COMMAND, *arguments, "--driver", place.driver],
+        stdout=there,
+        stderr=there,
+        env=environment,
     ) as process:
         os.close(there)
         seen = b""

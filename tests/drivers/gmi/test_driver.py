@@ -1,12 +1,15 @@
 """The tool as a driver: what it tells, what it cannot, and what its failures become."""
 
-import time
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from builders.gmi_answers import SUMMARY, FakeGmi, card, matrix, query
+from builders.hanging import LONG
 from builders.mtml_twin import GIB, Clock, uuid_of
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.gmi.driver import FRESH, GmiDriver, open_gmi
@@ -37,7 +40,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def driver(tool: FakeGmi, tmp_path: Path, clock: Clock) -> Iterator[GmiDriver]:
-    made = GmiDriver(str(tool.binary), sysfs=tmp_path / "sys", sgpu_km=tmp_path / "sgpu_km", clock=clock)
+    made = GmiDriver(
+        str(tool.binary), sysfs=tmp_path / "sys", sgpu_km=tmp_path / "sgpu_km", clock=clock, limit=LONG
+    )
     yield made
     made.close()
 
@@ -208,21 +213,30 @@ def test_a_missing_tool_says_what_to_install(tmp_path: Path, monkeypatch: pytest
         pytest.param("sleep 600 >/dev/null & exec >&-; wait", id="closes its output and stays"),
     ],
 )
-def test_a_tool_that_hangs_is_ended_within_the_limit(tool: FakeGmi, tmp_path: Path, behaviour: str) -> None:
-    pids = tmp_path / "pids"
-    tool.prints("-q --json", EIGHT, first=f'echo $$ > "{pids}"; {behaviour}')
+def test_a_tool_that_hangs_is_given_up_at_the_limit_and_ended(
+    tool: FakeGmi, behaviour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Remembered(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - whatever it takes
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Remembered)
+    tool.prints("-q --json", EIGHT, first=behaviour)
     driver = GmiDriver(str(tool.binary), limit=0.3)
-    began = time.monotonic()
     error = refused(driver)
     driver.close()
     assert (error.kind, error.call) == (Kind.STUCK, "mthreads-gmi -q --json")
-    assert time.monotonic() - began < 3
-    assert not Path(f"/proc/{pids.read_text().strip()}").exists()
+    (process,) = started
+    assert process.wait(LONG) == -signal.SIGKILL
+    assert not Path(f"/proc/{process.pid}").exists()
 
 
 def test_a_tool_that_never_stops_printing_is_ended(tool: FakeGmi) -> None:
     tool.prints("-q --json", EIGHT, first="yes")
-    driver = GmiDriver(str(tool.binary), limit=20)
+    driver = GmiDriver(str(tool.binary), limit=LONG)
     error = refused(driver)
     driver.close()
     assert error.kind is Kind.FAILED

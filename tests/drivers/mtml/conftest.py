@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.hanging import LONG
 from builders.mtml_twin import VARIABLE, Clock, Machine, MakeDriver, Show, Twin
 from tangram.drivers.mtml.driver import MtmlDriver
 
@@ -28,7 +29,7 @@ def clock() -> Clock:
 def make_driver(tmp_path: Path, clock: Clock) -> Iterator[MakeDriver]:
     made: list[MtmlDriver] = []
 
-    def make(library: str | Path | None, *, limit: float = 20.0) -> MtmlDriver:
+    def make(library: str | Path | None, *, limit: float = LONG) -> MtmlDriver:
         driver = MtmlDriver(
             None if library is None else str(library),
             limit=limit,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.hanging import LONG
 from builders.mtml_twin import (
     VARIABLE,
     Clock,
@@ -71,8 +72,8 @@ def test_a_file_that_is_no_library_is_named(make_driver: MakeDriver, tmp_path: P
 
 LOOK = """
 from tangram.drivers.errors import DriverError
-from tangram.drivers.mtml.driver import open_mtml
-driver = open_mtml()
+from tangram.drivers.mtml.driver import MtmlDriver
+driver = MtmlDriver(limit=60.0)
 try:
     print(len(driver.devices()), driver.library_file().rpartition("/")[2])
 except DriverError as error:
@@ -196,11 +197,13 @@ def test_many_threads_may_ask_at_once(show: Show, make_driver: MakeDriver) -> No
 
 def test_a_closed_driver_refuses_and_may_be_closed_again(show: Show, make_driver: MakeDriver) -> None:
     driver = make_driver(show(eight_s4000()).library)
+    before = set(threading.enumerate())
     driver.devices()
-    threads = threading.active_count()
+    (worker,) = set(threading.enumerate()) - before
     driver.close()
     driver.close()
-    assert threading.active_count() == threads - 1
+    worker.join(LONG)
+    assert not worker.is_alive()
     assert refused(driver).kind is Kind.INVALID
 
 

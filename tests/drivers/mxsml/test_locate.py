@@ -52,7 +52,7 @@ def test_no_library_says_what_was_tried(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_library_is_no_library(tmp_path: Path) -> None:
     (tmp_path / "libmxsml.so").write_text("not an ELF file")
-    driver = MxsmlDriver(Settings(library=str(tmp_path)))
+    driver = MxsmlDriver(Settings(library=str(tmp_path), limit=60.0))
     with pytest.raises(DriverError) as refusal:
         driver.health()
     assert refusal.value.kind is Kind.NO_LIBRARY

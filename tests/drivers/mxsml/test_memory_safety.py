@@ -35,6 +35,7 @@ for _ in range(3):
             sysfs_root=f"{root}/sys",
             dev_root=f"{root}/dev",
             lock_directory=f"{root}/locks",
+            limit=60.0,
         )
     )
     for device in driver.devices():

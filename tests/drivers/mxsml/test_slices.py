@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from builders.mxsml_twin import Machine, Twin, c500
 from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.mxsml import driver as mxsml_driver
 from tangram.drivers.mxsml.driver import MxsmlDriver
 from tangram.drivers.mxsml.slicing import check_memory, check_name
 from tangram.drivers.mxsml.turns import turn
@@ -251,11 +253,20 @@ def test_slices_made_from_many_threads_and_two_drivers_never_collide(twin_of: Ma
     assert twin.most_inside() == 1
 
 
-def test_a_writer_that_holds_the_card_keeps_others_waiting_then_busy(two: Twin) -> None:
-    driver = two.driver(limit=0.05)
+def test_a_writer_that_holds_the_card_keeps_others_waiting_then_busy(
+    two: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(mxsml_driver, "turn", partial(turn, clock=lambda: now[0], pause=pause))
+    driver = two.driver()
     settings = two.settings()
     with turn(settings.lock_directory, "0000:03:00.0", 1):
         assert "holds" in refused(Kind.BUSY, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
+    assert now[0] >= settings.limit
     driver.create_slice(FIRST, memory=GIB4, cores=5)
 
 

@@ -2,13 +2,13 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from builders.hanging import LONG, Fifo, eventually, time_is_up_while
 from builders.mxsml_twin import Machine, Twin, c500
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml.driver import MxsmlDriver
@@ -18,23 +18,13 @@ from tangram.units.memory import from_gib
 _Answer = TypeVar("_Answer")
 Make = Callable[..., Twin]
 FIRST = CardUuid("GPU-00000000-1111-2222-3333-000000000000")
-LONG = 20.0
-"""Seconds within which anything that does happen has happened."""
 
 
-class Barrier:
-    """Where a blocked call waits: a named pipe, left when somebody has opened and closed its other end."""
-
-    def __init__(self, path: Path) -> None:
-        os.mkfifo(path)
-        self.path = path
+class Barrier(Fifo):
+    """Where a blocked call waits."""
 
     def block(self, machine: Machine, function: str) -> Machine:
         return machine.plus("block", call=f"mxSml{function}", fifo=str(self.path), times=1)
-
-    def release(self) -> None:
-        # Opening waits until the blocked call has come this far.
-        os.close(os.open(self.path, os.O_WRONLY))
 
 
 @pytest.fixture
@@ -52,38 +42,44 @@ def stuck_call(question: Callable[[], object]) -> str:
 
 def until_answered(question: Callable[[], _Answer]) -> _Answer:
     """Its answer, as soon as the late call has returned and the library may be asked again."""
-    deadline = time.monotonic() + LONG
-    while True:
+    answers: list[_Answer] = []
+
+    def answered() -> bool:
         try:
-            return question()
+            answers.append(question())
         except DriverError as error:
-            if error.kind is not Kind.STUCK or time.monotonic() > deadline:
+            if error.kind is not Kind.STUCK:
                 raise
-        threading.Event().wait(0.001)
+        return bool(answers)
+
+    assert eventually(answered)
+    return answers[0]
 
 
 @pytest.mark.parametrize("function", ["Init", "GetDeviceInfo", "GetMemoryInfo", "GetSgpuToggle"])
 def test_the_call_that_hangs_is_named(function: str, barrier: Barrier, twin_of: Make) -> None:
-    driver = twin_of(barrier.block(c500(2), function)).driver(limit=0.1)
-    assert stuck_call(driver.devices) == driver.calling == f"mxSml{function}"
+    driver = twin_of(barrier.block(c500(2), function)).driver(limit=77.0)
+    with time_is_up_while(barrier.hangs) as waits:
+        assert stuck_call(driver.devices) == driver.calling == f"mxSml{function}"
+    assert waits == [77.0], "nobody waits longer than the limit that was set"
     barrier.release()
     assert len(until_answered(driver.devices)) == 2
 
 
 def test_while_one_call_hangs_others_are_refused_at_once(barrier: Barrier, twin_of: Make) -> None:
-    limit = 1.0
-    driver = twin_of(barrier.block(c500(2), "GetDeviceState")).driver(limit=limit)
+    driver = twin_of(barrier.block(c500(2), "GetDeviceState")).driver()
     devices = driver.devices()
-    assert stuck_call(driver.health) == "mxSmlGetDeviceState"
-    began = time.monotonic()
-    for question in (
-        driver.devices,
-        driver.health,
-        lambda: driver.figures(FIRST),
-        lambda: driver.links(devices),
-    ):
-        assert stuck_call(question) == "mxSmlGetDeviceState"
-    assert time.monotonic() - began < limit
+    with time_is_up_while(barrier.hangs):
+        assert stuck_call(driver.health) == "mxSmlGetDeviceState"
+    with time_is_up_while(barrier.hangs) as waits:
+        for question in (
+            driver.devices,
+            driver.health,
+            lambda: driver.figures(FIRST),
+            lambda: driver.links(devices),
+        ):
+            assert stuck_call(question) == "mxSmlGetDeviceState"
+    assert waits == []
     barrier.release()
     assert until_answered(driver.health)
 
@@ -93,9 +89,10 @@ def test_what_is_left_of_a_question_given_up_is_not_asked(
 ) -> None:
     second = Barrier(tmp_path / "second")
     machine = second.block(barrier.block(c500(2), "GetDeviceState"), "GetMetaXLinkState")
-    driver = twin_of(machine).driver(limit=0.1)
+    driver = twin_of(machine).driver()
     driver.devices()
-    stuck_call(driver.health)
+    with time_is_up_while(barrier.hangs):
+        stuck_call(driver.health)
     barrier.release()
     # Had the first pass gone on, it would hang in the second call and its pipe would have a reader.
     assert until_answered(driver.devices)
@@ -104,25 +101,30 @@ def test_what_is_left_of_a_question_given_up_is_not_asked(
 
 
 def test_a_slice_made_too_late_is_taken_back(barrier: Barrier, twin_of: Make) -> None:
-    driver = twin_of(barrier.block(c500(2), "CreateSgpu")).driver(limit=LONG, change_limit=0.1)
-    assert stuck_call(lambda: driver.create_slice(FIRST, memory=from_gib(1), cores=5)) == "mxSmlCreateSgpu"
+    driver = twin_of(barrier.block(c500(2), "CreateSgpu")).driver(change_limit=2 * LONG)
+    with time_is_up_while(barrier.hangs) as waits:
+        made_too_late = stuck_call(lambda: driver.create_slice(FIRST, memory=from_gib(1), cores=5))
+    assert made_too_late == "mxSmlCreateSgpu"
+    assert waits == [LONG, 2 * LONG], "finding the card is a question, making the slice is a change"
     barrier.release()
     assert until_answered(lambda: driver.slices(FIRST)) == ()
     assert driver.create_slice(FIRST, memory=from_gib(1), cores=5).id == 0
 
 
 def test_a_driver_can_be_closed_while_it_hangs(barrier: Barrier, twin_of: Make) -> None:
-    driver = twin_of(barrier.block(c500(2), "GetDeviceInfo")).driver(limit=0.1)
-    stuck_call(driver.devices)
+    driver = twin_of(barrier.block(c500(2), "GetDeviceInfo")).driver()
+    with time_is_up_while(barrier.hangs):
+        stuck_call(driver.devices)
     driver.close()
     barrier.release()
 
 
 def test_a_replaced_library_is_used_while_the_old_one_hangs(barrier: Barrier, twin_of: Make) -> None:
     twin = twin_of(barrier.block(c500(2), "GetDeviceState"))
-    driver = twin.driver(limit=0.2)
+    driver = twin.driver()
     driver.devices()
-    stuck_call(driver.health)
+    with time_is_up_while(barrier.hangs):
+        stuck_call(driver.health)
     twin.show(c500(2))
     twin.install()
     driver_says = driver.health()
@@ -131,13 +133,14 @@ def test_a_replaced_library_is_used_while_the_old_one_hangs(barrier: Barrier, tw
 
 
 def test_several_threads_waiting_for_a_hanging_call_are_all_let_go(barrier: Barrier, twin_of: Make) -> None:
-    driver: MxsmlDriver = twin_of(barrier.block(c500(2), "GetDeviceInfo")).driver(limit=0.2)
+    driver: MxsmlDriver = twin_of(barrier.block(c500(2), "GetDeviceInfo")).driver()
     calls: list[str] = []
     threads = [threading.Thread(target=lambda: calls.append(stuck_call(driver.devices))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LONG)
+    with time_is_up_while(barrier.hangs):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LONG)
     assert calls == ["mxSmlGetDeviceInfo"] * 4
     barrier.release()
     assert until_answered(driver.devices)

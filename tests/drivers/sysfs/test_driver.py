@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from builders.hanging import LONG, Fifo, time_is_up_while
 from builders.sysfs_tree import METAX, S4000, Tree
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.sysfs.driver import Settings, SysfsDriver, open_sysfs
@@ -38,7 +38,7 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def driver_of(tree: Tree) -> SysfsDriver:
-    return SysfsDriver(Settings(sysfs_root=str(tree.sys), dev_root=str(tree.dev)))
+    return SysfsDriver(Settings(sysfs_root=str(tree.sys), dev_root=str(tree.dev), limit=LONG))
 
 
 def two_cards(tree: Tree, root: str = "class/metax/mxcd") -> SysfsDriver:
@@ -235,15 +235,17 @@ def test_links_that_lead_nowhere_cost_their_figures_only(tree: Tree) -> None:
 
 def test_a_file_whose_reading_hangs_is_named_in_time(tree: Tree) -> None:
     folder = tree.card(ONE)
-    pipe = folder / "smi/showvbios"
-    pipe.parent.mkdir()
-    # Nobody writes to it, so opening it waits as a read from a hung card does.
-    os.mkfifo(pipe)
-    driver = SysfsDriver(Settings(sysfs_root=str(tree.sys), dev_root=str(tree.dev), limit=0.3))
-    with pytest.raises(DriverError, match="showvbios") as caught:
+    (folder / "smi").mkdir()
+    pipe = Fifo(folder / "smi/showvbios")
+    driver = SysfsDriver(Settings(sysfs_root=str(tree.sys), dev_root=str(tree.dev), limit=77.0))
+    with (
+        time_is_up_while(pipe.hangs) as waits,
+        pytest.raises(DriverError, match=r"showvbios.* within 77 s") as caught,
+    ):
         driver.devices()
     assert caught.value.kind is Kind.STUCK
-    pipe.open("wb").close()
+    assert waits == [77.0], "nobody waits longer than the limit that was set"
+    pipe.release()
     driver.close()
 
 

@@ -10,7 +10,7 @@
  *       ecc (-1 not supported, 0 off, 1 on), corrected, uncorrected, pending, retired, ports, mpc, hidden (1: not shown)
  *   link A PORT B PORT | state CARD PORT STATE | level A B LEVEL
  *   fault FUNCTION CODE [CARD]      FUNCTION may be *; without a card, every call of that function
- *   block FUNCTION FILE [CARD]      the call waits until the file exists
+ *   block FUNCTION FILE [CARD]      the call makes FILE.reached and waits until the file exists
  */
 #ifndef TANGRAM_MTML_WORLD_H
 #define TANGRAM_MTML_WORLD_H

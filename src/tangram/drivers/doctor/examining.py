@@ -61,9 +61,11 @@ class Examination:
         *,
         limit: float,
         clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
         self._limit = limit
         self._clock = clock
+        self._wait = wait
         self._until = clock() + limit
         self._runs = [_Run(probe, machine) for probe in probes]
 
@@ -71,7 +73,7 @@ class Examination:
         """Everything found, in the order of the probes; a probe that hangs says where."""
         found: list[Finding] = []
         for run in self._runs:
-            finished = run.done.wait(max(0.0, self._until - self._clock()))
+            finished = self._wait(run.done, max(0.0, self._until - self._clock()))
             found += list(run.findings)
             if not finished:
                 found.append(

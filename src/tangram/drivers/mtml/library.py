@@ -19,7 +19,7 @@ from typing import Final, cast
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mtml.calls import FUNCTIONS, Calls
-from tangram.drivers.mtml.package import fresh_copy
+from tangram.drivers.mtml.package import MODULE, fresh_copy
 from tangram.units.na import NA
 
 RESTART_PAUSE: Final = 5.0
@@ -82,6 +82,9 @@ class Library:
 
     def _started(self) -> Calls:
         loaded = self._package is not None
+        if not loaded:
+            # The longest of what comes before the first call, so whoever gives up here is told that.
+            self._entering(f"import {MODULE}", "")
         package = self._package or fresh_copy()
         calls = Calls(package, self._entering)
         try:

@@ -24,7 +24,7 @@ from tangram.drivers.mxsmi.text import LONGEST
 
 PLACES: Final = ("/opt/mxdriver/bin/mx-smi", "/opt/maca/bin/mx-smi")
 LIMIT: Final = 10.0
-_GRACE: Final = 0.5
+GRACE: Final = 0.5
 """Seconds a killed process gets to go."""
 
 
@@ -102,7 +102,7 @@ class MxSmi:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         try:
-            process.wait(_GRACE)
+            process.wait(GRACE)
         except subprocess.TimeoutExpired:
             self._hanging = (process, command)
 

@@ -7,7 +7,6 @@ often installed after its agent.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
@@ -39,7 +38,6 @@ class Session:
         self._initialised = False
         self._asked_before = False
         self._finishing = False
-        self._due = 0.0
         self.calling = ""
         """The vendor's function entered last, for whoever wonders what hangs."""
 
@@ -50,11 +48,8 @@ class Session:
 
         When `stale` says so, the library looks at the bus once more before.
         """
-        # From now, like the patience of whoever waits: from the start of the work it would end after theirs.
-        due = time.monotonic() + self._settings.limit
 
         def asking() -> _Answer:
-            self._due = due
             if stale():
                 self._initialised = False
             return self._work(work, finishing=False)
@@ -70,7 +65,7 @@ class Session:
     @property
     def given_up(self) -> bool:
         """Whether nobody waits for the present work any more."""
-        return bool(self.watchdog.stuck_in)
+        return self.watchdog.given_up
 
     @property
     def outlived(self) -> bool:
@@ -160,8 +155,7 @@ class Session:
         self._initialised = True
 
     def _entering(self, call: str) -> None:
-        # Asked late only: this runs before every call into the library.
-        if time.monotonic() > self._due and not self._finishing and self.given_up:
+        if self.given_up and not self._finishing:
             raise DriverError(Kind.STUCK, f"given up before {call}", call=call)
         self.calling = call
         self.watchdog.entering(call)

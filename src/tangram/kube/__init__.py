@@ -1,0 +1,1 @@
+"""The only layer that speaks HTTP to a Kubernetes API server."""

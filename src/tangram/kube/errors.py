@@ -1,0 +1,60 @@
+"""Two ways in which an API server can fail us, because they ask for different behaviour.
+
+`ApiError` is an answer: somebody decided, and asking the same again changes nothing unless `may_pass` says so.
+`ApiUnreachable` is no answer: whether a change was made is unknown, and only reading it back can tell.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+TOO_MANY_REQUESTS = 429
+GONE = 410
+CONFLICT = 409
+NOT_FOUND = 404
+
+
+class ApiError(Exception):
+    """The API server refused. `reason` is Kubernetes' own word for it, such as `NotFound` or `Conflict`."""
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(f"the API server answered {status} {reason}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may succeed later: the server is overloaded, starting or broken."""
+        return self.status == TOO_MANY_REQUESTS or self.status >= 500
+
+
+class ApiUnreachable(Exception):  # noqa: N818 - says what is the case, as callers read it
+    """No answer came: no connection, a time-out, or one that ended half way."""
+
+
+class NoConnection(Exception):  # noqa: N818 - the same
+    """There is no way to know which API server to speak to, or how; the text says what to write."""
+
+
+def error_of(status: int, body: bytes, retry_after: str | None) -> ApiError:
+    """The refusal in an answer, whatever shape its body has: proxies in between write HTML or nothing."""
+    reason, message = "", body.decode("utf-8", "replace")[:500]
+    try:
+        parsed: Any = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        parsed = None
+    if isinstance(parsed, dict):
+        told = cast("dict[str, Any]", parsed)
+        reason, message = str(told.get("reason", "")), str(told.get("message", message))
+    return ApiError(status, reason, message, _seconds(retry_after))
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None

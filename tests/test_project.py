@@ -95,8 +95,12 @@ def test_locks_name_versions_and_hashes_and_no_source(name: str) -> None:
 
 
 def test_the_locks_agree_where_they_overlap() -> None:
-    """What is tested is what is run."""
-    assert set(pins("run")) <= set(pins("dev"))
+    """What is tested is what is run. Where a version is wanted (its marker) may differ: tools want some everywhere."""
+
+    def versions(name: str) -> set[str]:
+        return {pin.partition(" ;")[0] for pin in pins(name)}
+
+    assert versions("run") <= versions("dev")
 
 
 def test_package_and_distribution_have_one_version() -> None:

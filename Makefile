@@ -92,5 +92,5 @@ lock: setup ## Choose the newest allowed versions and write requirements/*.txt
 	$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
 
 clean: ## Remove everything the other targets made
-	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .e2e-logs .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

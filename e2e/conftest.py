@@ -6,36 +6,68 @@ it back. Names are made unique by the `unique` fixture, so tests of one worker n
 
 import itertools
 import re
-from collections.abc import AsyncIterator, Callable
+import shutil
+from collections.abc import AsyncIterator, Callable, Generator
 
 import pytest
 import pytest_asyncio
 
+from e2e.scheduling_kit import Scheduling, extended
 from testbed.api import ApiRefused, path_of
+from testbed.box import REPOSITORY
 from testbed.cluster import Cluster
 from testbed.manifests import is_gone
 from testbed.options import Options
 
+KEPT_LOGS = REPOSITORY / ".e2e-logs"
+
 _counter = itertools.count(1)
+_running: list[Cluster] = []
+"""The clusters of this worker."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A cluster is gone minutes before a person reads why a test failed, so what its components printed is kept."""
+    report = yield
+    if report.failed:
+        for cluster in _running:
+            kept = KEPT_LOGS / re.sub(r"\W+", "-", item.nodeid) / cluster.box.folder.name
+            shutil.copytree(cluster.box.folder.logs, kept, dirs_exist_ok=True)
+            report.sections.append(
+                ("logs", f"What the components printed is kept in {kept.relative_to(REPOSITORY)}.")
+            )
+    return report
 
 
 @pytest_asyncio.fixture(scope="session")
 async def one_node() -> AsyncIterator[Cluster]:
     """A cluster with one real node."""
     async with Cluster.open(Options(nodes=1)) as running:
+        _running.append(running)
         yield running
+        _running.remove(running)
 
 
 @pytest_asyncio.fixture(scope="session")
 async def fleet() -> AsyncIterator[Cluster]:
     """A cluster for the scheduler alone: 300 nodes that exist only as objects."""
     async with Cluster.open(Options(nodes=0, kwok_nodes=300)) as running:
+        _running.append(running)
         yield running
+        _running.remove(running)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def scheduling(fleet: Cluster) -> AsyncIterator[Scheduling]:
+    """The fleet, its kube-scheduler configured with scripted extenders."""
+    async with extended(fleet) as ready:
+        yield ready
 
 
 @pytest_asyncio.fixture
 async def cluster(one_node: Cluster) -> AsyncIterator[Cluster]:
-    """The shared cluster with one node, emptied of the test's pods afterwards; logs are kept where a test failed."""
+    """The shared cluster with one node, emptied of the test's pods afterwards."""
     yield one_node
     await remove_pods(one_node)
 

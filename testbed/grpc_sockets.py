@@ -31,7 +31,8 @@ _Answered = TypeVar("_Answered", bound=Message)
 
 _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 20),
-    ("grpc.min_reconnect_backoff_ms", 20),
+    # Despite its name, the time one attempt may take; the next one is not delayed by it. A busy machine needs it.
+    ("grpc.min_reconnect_backoff_ms", 10_000),
     ("grpc.max_reconnect_backoff_ms", 100),
     # Else two channels to one path share their connection, and the back-off of a kubelet that is gone.
     ("grpc.use_local_subchannel_pool", 1),

@@ -45,8 +45,16 @@ class Traces:
     def left(self) -> list[str]:
         found = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
         # The kernel gives the numbers of namespaces that are gone to the next ones, so other clusters do not count.
-        others = [branch for top in cgroups.branches() if top.exists() for branch in top.iterdir() if branch.is_dir()]
-        elsewhere = {pid for branch in others if branch.name != self.folder.name for pid in cgroups.members(branch)}
+        others = [
+            branch
+            for top in cgroups.branches()
+            if top.exists()
+            for branch in top.iterdir()
+            if branch.is_dir()
+        ]
+        elsewhere = {
+            pid for branch in others if branch.name != self.folder.name for pid in cgroups.members(branch)
+        }
         found += [f"namespace {one}" for one in self.namespaces & namespaces_of(every_process() - elsewhere)]
         found += [f"cgroup {branch}" for branch in cgroups.branches(self.folder.name) if branch.exists()]
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
@@ -62,7 +70,9 @@ def namespaces_of(processes: frozenset[int]) -> frozenset[str]:
     found: set[str] = set()
     for pid in processes:
         with contextlib.suppress(OSError):
-            links = [link for link in Path(f"/proc/{pid}/ns").iterdir() if not link.name.endswith("_for_children")]
+            links = [
+                link for link in Path(f"/proc/{pid}/ns").iterdir() if not link.name.endswith("_for_children")
+            ]
             found |= {str(link.readlink()) for link in links}
     return frozenset(found)
 

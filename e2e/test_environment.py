@@ -8,7 +8,9 @@ from testbed.images import environment_image
 from testbed.manifests import container, is_over, pod
 
 
-async def test_the_projects_own_environment_runs_in_a_pod(cluster: Cluster, unique: Callable[[str], str]) -> None:
+async def test_the_projects_own_environment_runs_in_a_pod(
+    cluster: Cluster, unique: Callable[[str], str]
+) -> None:
     examples = {f"/data/{name}": REPOSITORY / "examples" / name for name in ("pod.yaml", "cluster.yaml")}
     image = environment_image(extra_files=examples)
     await cluster.load_image(image)

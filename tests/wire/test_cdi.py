@@ -71,6 +71,8 @@ GOOD = CdiDevice(name="a", env={"A": "1"})
         pytest.param(spec(GOOD, kind="sgpu"), "cdi-kind", id="kind-without-vendor"),
         pytest.param(spec(GOOD, kind="tangram.dev/s/gpu"), "cdi-kind", id="kind-of-three-parts"),
         pytest.param(spec(GOOD, kind="0.dev/sgpu"), "cdi-kind", id="vendor-begins-with-a-digit"),
+        pytest.param(spec(GOOD, kind="t/sgpu"), "cdi-kind", id="vendor-of-one-letter"),
+        pytest.param(spec(GOOD, kind="tangram.dev/s"), "cdi-kind", id="class-of-one-letter"),
         pytest.param(spec(CdiDevice(name="a b", env={"A": "1"})), "cdi-name", id="name-with-a-blank"),
         pytest.param(spec(CdiDevice(name="a-", env={"A": "1"})), "cdi-name", id="name-ends-with-a-dash"),
         pytest.param(spec(CdiDevice(name="a\n", env={"A": "1"})), "cdi-name", id="name-with-a-line-end"),

@@ -20,7 +20,8 @@ from tangram.wire.errors import WireError, shown
 CDI_VERSION: Final = "0.6.0"
 """The oldest that allows all that is written here: runtimes refuse versions newer than themselves."""
 
-_KIND_PART = re.compile(r"[A-Za-z](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+# Two characters at least: containerd 2.3 dies of a spec whose vendor or class has one, and again at every start.
+_KIND_PART = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]")
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?")
 _ENV_NAME = re.compile(r"[^=\0]+")
 _PERMISSIONS = re.compile(r"r?w?m?")
@@ -165,8 +166,8 @@ def _split_kind(kind: str) -> tuple[str, str]:
     if not (_KIND_PART.fullmatch(vendor) and _KIND_PART.fullmatch(device_class)):
         raise WireError(
             "cdi-kind",
-            f"{shown(kind)} is no CDI kind: it is vendor/class, each beginning with a letter, ending with a letter or "
-            "digit, with letters, digits and _-. between",
+            f"{shown(kind)} is no CDI kind: it is vendor/class, each of two characters or more, beginning with a "
+            "letter, ending with a letter or digit, with letters, digits and _-. between",
         )
     return vendor, device_class
 

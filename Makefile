@@ -64,7 +64,7 @@ bench: setup ## Measure speed, memory and placement quality (about ten minutes)
 sandbox: ## The whole system with no cluster and no GPU (not there yet)
 	@echo "The sandbox is not built yet: to see where a pod would go and why, use '$(BIN)/tangram explain' (after 'make setup')." >&2; exit 1
 
-testbed: setup ## Build a real Kubernetes for the end-to-end tests (about fifteen minutes the first time)
+testbed: setup ## Build a real Kubernetes for the end-to-end tests (about nine minutes the first time on two cores)
 	@$(BIN)/testbed build
 
 testbed-shell: testbed ## Open a shell in a real cluster, with kubectl set (needs root)

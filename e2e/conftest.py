@@ -14,8 +14,10 @@ import pytest_asyncio
 
 from e2e.scheduling_kit import Scheduling, extended
 from testbed.api import ApiRefused, path_of
-from testbed.box import REPOSITORY
+from testbed.binaries import find_binaries
+from testbed.box import REPOSITORY, refuse_unfit_machine
 from testbed.cluster import Cluster
+from testbed.errors import BedError
 from testbed.manifests import is_gone
 from testbed.options import Options
 
@@ -24,6 +26,15 @@ KEPT_LOGS = REPOSITORY / ".e2e-logs"
 _counter = itertools.count(1)
 _running: list[Cluster] = []
 """The clusters of this worker."""
+
+
+def pytest_sessionstart() -> None:
+    """What no test could run without is said once, in a sentence, and not once for every test."""
+    try:
+        refuse_unfit_machine()
+        find_binaries()
+    except BedError as error:
+        pytest.exit(f"The end-to-end tests cannot run: {error}", returncode=1)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from testbed.errors import BedError
 from testbed.firstprocess import CONTROL
 from testbed.places import ClusterFolder, RoomFolder, state_root
 
+ROOM_LIMIT = 300.0
 REPOSITORY = Path(__file__).resolve().parent.parent
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent"}
 
@@ -35,12 +37,12 @@ class Box:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls) -> AsyncGenerator["Box"]:
-        """A new box that ends with this block, or with this process."""
+    async def open(cls, *, watchers: int = 0) -> AsyncGenerator["Box"]:
+        """A new box that ends with this block, or with this process, and may hold so many inotify instances."""
         refuse_unfit_machine()
         await asyncio.to_thread(leftovers.sweep, state_root())
         folder = ClusterFolder(state_root(), secrets.token_hex(3))
-        keeper = await start_janitor(folder)
+        keeper = await start_janitor(folder, watchers=watchers)
         try:
             yield await cls.join(folder)
         finally:
@@ -164,8 +166,26 @@ def refuse_unfit_machine() -> None:
     cgroups.refuse_unusable()
 
 
-async def start_janitor(folder: ClusterFolder, *, stay: bool = False) -> asyncio.subprocess.Process:
-    """Start a box and wait until its first process listens."""
+async def start_janitor(
+    folder: ClusterFolder, *, watchers: int, stay: bool = False
+) -> asyncio.subprocess.Process:
+    """Start a box and wait until its first process listens; where other clusters leave no room, wait for them."""
+    deadline = time.monotonic() + ROOM_LIMIT
+    while True:
+        keeper, said = await _try_janitor(folder, watchers, stay=stay)
+        if keeper is not None:
+            return keeper
+        if not said.startswith(janitor.FULL):
+            raise BedError(f"the box could not be made: {said}")
+        if time.monotonic() > deadline:
+            raise BedError(f"no room for another cluster: {said.removeprefix(janitor.FULL).strip()}")
+        await asyncio.sleep(0.5)
+
+
+async def _try_janitor(
+    folder: ClusterFolder, watchers: int, *, stay: bool
+) -> tuple[asyncio.subprocess.Process | None, str]:
+    """A janitor that is ready, or its last words."""
     folder.root.mkdir(parents=True, exist_ok=True)
     errors = folder.root / f"{folder.name}.err"
     with errors.open("wb") as complaints:
@@ -175,6 +195,7 @@ async def start_janitor(folder: ClusterFolder, *, stay: bool = False) -> asyncio
             "testbed.janitor",
             str(folder.root),
             folder.name,
+            str(watchers),
             *(["--stay"] if stay else []),
             stdin=asyncio.subprocess.DEVNULL if stay else asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -182,15 +203,14 @@ async def start_janitor(folder: ClusterFolder, *, stay: bool = False) -> asyncio
             cwd=REPOSITORY,
             start_new_session=True,
         )
-    if keeper.stdout is None:
-        raise BedError("the janitor of the box has no standard output to speak on")
-    said = (await keeper.stdout.readline()).decode()
-    if not said.startswith(janitor.READY):
+    said = (await keeper.stdout.readline()).decode().strip() if keeper.stdout is not None else ""
+    try:
+        if said.startswith(janitor.READY):
+            return keeper, said
+        if keeper.stdin is not None:
+            keeper.stdin.close()
         await keeper.wait()
-        reason = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [
-            "it did not say why"
-        ]
+        complaint = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return None, said or (complaint[-1] if complaint else "it did not say why")
+    finally:
         errors.unlink()
-        raise BedError(f"the box could not be made: {reason[-1]}")
-    errors.unlink()
-    return keeper

@@ -18,7 +18,7 @@ from typing import Any
 
 import aiohttp
 
-from testbed import controlplane, kwok, node
+from testbed import controlplane, kwok, node, watchers
 from testbed.api import Api, ApiRefused, NotInTime, Object, path_of
 from testbed.binaries import Binaries, find_binaries
 from testbed.box import ENVIRONMENT, Box
@@ -60,8 +60,9 @@ class Cluster:
     ) -> AsyncGenerator["Cluster"]:
         """Start a cluster and wait until it is usable."""
         async with AsyncExitStack() as stack:
-            box = await stack.enter_async_context(Box.open())
-            yield await stack.enter_async_context(cls.start_in(box, options or Options(), say=say))
+            asked = options or Options()
+            box = await stack.enter_async_context(Box.open(watchers=watchers.needed(asked.nodes)))
+            yield await stack.enter_async_context(cls.start_in(box, asked, say=say))
 
     @classmethod
     @asynccontextmanager
@@ -117,10 +118,11 @@ class Cluster:
             names.containerd, command, room=names.name, env=node.containerd_environment(self.programs)
         )
         images = await asyncio.gather(asyncio.to_thread(pause_image), asyncio.to_thread(busybox_image))
-        await self._until(
-            lambda: _true_when((room.run / "containerd" / "containerd.sock").exists()),
-            f"containerd of {names.name} listens",
-        )
+
+        async def listening() -> bool:
+            return (room.run / "containerd" / "containerd.sock").exists()
+
+        await self._until(listening, f"containerd of {names.name} listens")
         await self.load_image(*images, nodes=[names])
 
     async def _api_answers(self) -> bool:
@@ -289,10 +291,6 @@ def client_environment(folder: ClusterFolder) -> dict[str, str]:
         "HELM_CONFIG_HOME": str(folder.path / "helm"),
         "HELM_DATA_HOME": str(folder.path / "helm"),
     }
-
-
-async def _true_when(true: bool) -> bool:  # noqa: FBT001 - turns a look into an awaitable for `_until`
-    return true
 
 
 def _is_usable(seen: Object) -> bool:

@@ -29,7 +29,7 @@ from testbed.places import ClusterFolder
 CONTROL = "control"
 NAMESPACES = {"mnt": linux.NEW_MOUNT, "net": linux.NEW_NET, "uts": linux.NEW_UTS, "cgroup": linux.NEW_CGROUP}
 
-type_of_request = dict[str, Any]
+Request = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -60,9 +60,12 @@ class FirstProcess:
 
     def serve(self) -> None:
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listening.bind(str(self._folder.socket))
+        # Under its name only once it listens: whoever sees the file may connect.
+        unheard = self._folder.socket.with_suffix(".new")
+        listening.bind(str(unheard))
         listening.listen(64)
         self._rooms[CONTROL] = Room(CONTROL, _open_namespaces())
+        unheard.rename(self._folder.socket)
         woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(waker)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
@@ -95,7 +98,7 @@ class FirstProcess:
         for line in lines:
             self._answer(client, json.loads(line))
 
-    def _answer(self, client: socket.socket, request: type_of_request) -> None:
+    def _answer(self, client: socket.socket, request: Request) -> None:
         try:
             answer = getattr(self, f"_do_{request['do']}")(client, request)
         except Exception as error:  # noqa: BLE001 - process 1 must outlive every request; the caller gets the reason
@@ -103,7 +106,7 @@ class FirstProcess:
         if answer is not None:
             _tell(client, answer)
 
-    def _do_room(self, _client: socket.socket, request: type_of_request) -> dict[str, Any]:
+    def _do_room(self, _client: socket.socket, request: Request) -> dict[str, Any]:
         name, number = request["name"], request["number"]
         if name in self._rooms:
             raise ValueError(f"there is a room '{name}' already")
@@ -111,7 +114,7 @@ class FirstProcess:
         rooms.route_pods(number)
         return self._rooms[name].namespaces
 
-    def _do_start(self, _client: socket.socket, request: type_of_request) -> dict[str, Any]:
+    def _do_start(self, _client: socket.socket, request: Request) -> dict[str, Any]:
         name, room = request["name"], self._rooms[request["room"]]
         old = self._programs.get(name)
         if old is not None and old.status is None:
@@ -124,20 +127,20 @@ class FirstProcess:
         self._programs[name] = Program(pid, room.name)
         return {"pid": pid}
 
-    def _do_signal(self, _client: socket.socket, request: type_of_request) -> dict[str, Any]:
+    def _do_signal(self, _client: socket.socket, request: Request) -> dict[str, Any]:
         program = self._programs[request["name"]]
         if program.status is None:
             os.kill(program.pid, request["signal"])
         return {"sent": program.status is None}
 
-    def _do_wait(self, client: socket.socket, request: type_of_request) -> dict[str, Any] | None:
+    def _do_wait(self, client: socket.socket, request: Request) -> dict[str, Any] | None:
         program = self._programs[request["name"]]
         if program.status is None:
             program.waiting.append(client)
             return None
         return {"status": program.status}
 
-    def _do_devices(self, _client: socket.socket, request: type_of_request) -> dict[str, Any]:
+    def _do_devices(self, _client: socket.socket, request: Request) -> dict[str, Any]:
         room = self._rooms[request["room"]]
         pid = os.fork()
         if pid == 0:
@@ -154,7 +157,7 @@ class FirstProcess:
             raise OSError(f"the device nodes of '{room.name}' could not be made")
         return {"made": len(request["nodes"])}
 
-    def _do_list(self, _client: socket.socket, _request: type_of_request) -> dict[str, Any]:
+    def _do_list(self, _client: socket.socket, _request: Request) -> dict[str, Any]:
         known = self._programs.items()
         return {
             "programs": [

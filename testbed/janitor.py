@@ -1,9 +1,10 @@
 """The process outside a box that outlives the test, and leaves nothing when the box ends.
 
-`python -m testbed.janitor ROOT NAME` makes the cluster's folder and cgroups, starts process 1 of the box, says
-`ready`, and waits. The box ends when its owner does: the janitor's standard input is a pipe that the owner holds
-open, so a test killed with SIGKILL ends its box within a moment. `testbed up` passes `--stay` and no pipe; SIGTERM ends
-it. Should the janitor itself be killed, process 1 dies with it, and `testbed.leftovers` removes what is left on disk.
+`python -m testbed.janitor ROOT NAME WATCHERS` makes the cluster's folder and cgroups, starts process 1 of the box, says
+`ready`, and waits; where the machine has too few inotify instances left, it says `full` and why, and ends. The box ends
+when its owner does: the janitor's standard input is a pipe that the owner holds open, so a test killed with SIGKILL
+ends its box within a moment. `testbed up` passes `--stay` and no pipe; SIGTERM ends it. Should the janitor itself be
+killed, process 1 dies with it, and `testbed.leftovers` removes what is left on disk.
 """
 
 import fcntl
@@ -17,17 +18,21 @@ import traceback
 from pathlib import Path
 from typing import TextIO
 
-from testbed import cgroups, firstprocess, linux
+from testbed import cgroups, firstprocess, linux, watchers
 from testbed.places import ClusterFolder
 
 READY = "ready"
+FULL = "full"
 
 
 def main(arguments: list[str]) -> int:
     """Run one box from its first file to its last."""
-    root, name, *flags = arguments
+    root, name, watchers_wanted, *flags = arguments
     folder = ClusterFolder(Path(root), name)
-    lock = claim(folder)
+    lock = claim(folder, int(watchers_wanted))
+    if isinstance(lock, str):
+        sys.stdout.write(f"{FULL} {lock}\n")
+        return 1
     ended, end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(end)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
@@ -54,15 +59,31 @@ def _keep(folder: ClusterFolder, ended: int, *, stay: bool) -> None:
         clear(folder)
 
 
-def claim(folder: ClusterFolder) -> TextIO:
-    """Make the cluster's folder with its lock held, unseen by anyone who is looking for dead clusters meanwhile."""
+def claim(folder: ClusterFolder, wanted: int) -> TextIO | str:
+    """Make the cluster's folder with its lock held, unseen by anyone who is looking for dead clusters meanwhile.
+
+    The lock, or the reason why there is no room for it now.
+    """
     folder.root.mkdir(parents=True, exist_ok=True)
     with folder.sweeping.open("w", encoding="ascii") as sweeping:
         fcntl.flock(sweeping, fcntl.LOCK_EX)
+        lacking = _lacking(folder, wanted)
+        if lacking:
+            return lacking
         folder.path.mkdir()
+        folder.reserved.write_text(str(wanted), encoding="ascii")
         lock = folder.alive.open("w", encoding="ascii")
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return lock
+
+
+def _lacking(folder: ClusterFolder, wanted: int) -> str:
+    if not wanted:
+        return ""
+    reserved = sum(int(file.read_text(encoding="ascii") or 0) for file in folder.root.glob("*/reserved"))
+    inside = {pid for branch in cgroups.branches() if branch.is_dir() for pid in cgroups.members(branch)}
+    limit = int(watchers.LIMIT.read_text(encoding="ascii"))
+    return watchers.shortage(wanted, reserved, watchers.held_outside(inside), limit)
 
 
 def _start(folder: ClusterFolder) -> int:

@@ -62,36 +62,36 @@ class Part:
 PARTS: Final = (
     Part(
         "cni",
-        typical_seconds=25,
+        typical_seconds=14,
         variables={"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion": "{version}"},
     ),
-    Part("runc", typical_seconds=20, tags=("seccomp", "netgo", "osusergo"), static_c=True),
+    Part("runc", typical_seconds=17, tags=("seccomp", "netgo", "osusergo"), static_c=True),
     Part(
         "etcd",
-        typical_seconds=45,
+        typical_seconds=31,
         variables={"go.etcd.io/etcd/api/v3/version.GitSHA": _SOURCE},
         renamed={"server": "etcd"},
     ),
     Part(
         "containerd",
-        typical_seconds=70,
+        typical_seconds=50,
         tags=("no_btrfs", "no_devmapper", "no_zfs"),
         variables={
             "github.com/containerd/containerd/v2/version.Version": "{version}",
             "github.com/containerd/containerd/v2/version.Revision": _SOURCE,
         },
     ),
-    Part("kubernetes", typical_seconds=360, variables=_kubernetes_variables()),
-    Part("kwok", typical_seconds=75, variables={"sigs.k8s.io/kwok/pkg/consts.Version": "{number}"}),
+    Part("kubernetes", typical_seconds=215, variables=_kubernetes_variables()),
+    Part("kwok", typical_seconds=60, variables={"sigs.k8s.io/kwok/pkg/consts.Version": "{number}"}),
     Part(
         "kubectl-1.28",
-        typical_seconds=60,
+        typical_seconds=48,
         variables=_kubernetes_variables(),
         renamed={"kubectl": "kubectl-{major}.{minor}"},
     ),
     Part(
         "helm",
-        typical_seconds=95,
+        typical_seconds=80,
         variables={
             "helm.sh/helm/v4/internal/version.version": "{version}",
             "helm.sh/helm/v4/internal/version.gitCommit": _SOURCE,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from testbed import cgroups, leftovers
+from testbed import cgroups, leftovers, watchers
 from testbed.binaries import find_binaries
 from testbed.box import ENVIRONMENT, Box, refuse_unfit_machine, start_janitor
 from testbed.cluster import Cluster, client_environment
@@ -46,7 +46,7 @@ async def start(options: Options, *, say: Callable[[str], None]) -> str:
     refuse_unfit_machine()
     leftovers.sweep(state_root())
     folder = ClusterFolder(state_root(), secrets.token_hex(3))
-    keeper = await start_janitor(folder, stay=True)
+    keeper = await start_janitor(folder, watchers=watchers.needed(options.nodes), stay=True)
     try:
         box = await Box.join(folder)
         async with Cluster.start_in(box, options, say=say):

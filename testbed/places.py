@@ -58,6 +58,11 @@ class ClusterFolder:
         return self.path / "alive"
 
     @property
+    def reserved(self) -> Path:
+        """How many inotify instances it was promised."""
+        return self.path / "reserved"
+
+    @property
     def sweeping(self) -> Path:
         """Held while clusters come into being or dead ones are cleared away."""
         return self.root / "sweep.lock"

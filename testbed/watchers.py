@@ -1,0 +1,46 @@
+"""How many clusters fit beside each other: the kernel gives each user a number of inotify instances, 128 as a rule.
+
+The kubelet alone holds seven, and one that gets none ends at once with "too many open files". The number is the
+machine's to set, so clusters wait for each other instead. Each reserves what it will need before it starts.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
+# Counted on running clusters: the API server 6, the controllers 1; a kubelet 7 and its containerd 2. Pods need none.
+CONTROL_PLANE = 8
+NODE = 10
+
+
+def needed(nodes: int) -> int:
+    """What a cluster with so many real nodes holds, with one to spare for each part."""
+    return CONTROL_PLANE + NODE * nodes
+
+
+def held_outside(inside: Iterable[int]) -> int:
+    """What this user's processes hold that belong to no cluster; `inside` are the processes that do."""
+    ours, user = set(inside), os.geteuid()
+    total = 0
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) in ours:
+            continue
+        try:
+            if process.stat().st_uid == user:
+                total += sum(
+                    1 for file in (process / "fd").iterdir() if str(file.readlink()) == "anon_inode:inotify"
+                )
+        except OSError:
+            continue  # it has ended meanwhile
+    return total
+
+
+def shortage(wanted: int, reserved: int, outside: int, limit: int) -> str:
+    """Why a cluster has to wait, or nothing if it need not."""
+    if wanted + reserved + outside <= limit:
+        return ""
+    return (
+        f"this cluster needs {wanted} inotify instances; clusters that run hold {reserved}, other programs {outside}, "
+        f"and {LIMIT} allows {limit}: run fewer clusters at once, or raise that number"
+    )

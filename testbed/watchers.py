@@ -4,6 +4,7 @@ The kubelet alone holds seven, and one that gets none ends at once with "too man
 machine's to set, so clusters wait for each other instead. Each reserves what it will need before it starts.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,18 +23,25 @@ def needed(nodes: int) -> int:
 def held_outside(inside: Iterable[int]) -> int:
     """What this user's processes hold that belong to no cluster; `inside` are the processes that do."""
     ours, user = set(inside), os.geteuid()
-    total = 0
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit() or int(process.name) in ours:
-            continue
-        try:
-            if process.stat().st_uid == user:
-                total += sum(
-                    1 for file in (process / "fd").iterdir() if str(file.readlink()) == "anon_inode:inotify"
-                )
-        except OSError:
-            continue  # it has ended meanwhile
-    return total
+    others = [one for one in Path("/proc").iterdir() if one.name.isdigit() and int(one.name) not in ours]
+    return sum(_held_by(one) for one in others if _user_of(one) == user)
+
+
+def _user_of(process: Path) -> int | None:
+    try:
+        return process.stat().st_uid
+    except OSError:
+        return None  # it has ended meanwhile
+
+
+def _held_by(process: Path) -> int:
+    found = 0
+    with contextlib.suppress(OSError):
+        for file in os.listdir(process / "fd"):  # noqa: PTH208 - names only: this is done for every process
+            # A file closed since it was listed must not hide the others.
+            with contextlib.suppress(OSError):
+                found += str((process / "fd" / file).readlink()) == "anon_inode:inotify"
+    return found
 
 
 def shortage(wanted: int, reserved: int, outside: int, limit: int) -> str:

@@ -1,5 +1,6 @@
 """Clusters wait for each other where the kernel would otherwise end a kubelet for want of inotify instances."""
 
+import ctypes
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,25 +19,23 @@ def test_a_cluster_that_fits_need_not_wait_and_one_that_does_not_is_told_the_num
     assert "allows 128" in sentence
 
 
-def test_instances_of_this_users_other_programs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = watchers.held_outside([])
-    reading, writing = os.pipe()
-    links = {str(reading): "anon_inode:inotify"}
-    real = Path.readlink
-
-    def seems_an_instance(path: Path) -> Path:
-        return Path(links.get(path.name) or real(path))
-
-    monkeypatch.setattr(Path, "readlink", seems_an_instance)
+def test_instances_of_this_users_other_programs_are_counted() -> None:
+    everyone = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    all_but_us = [pid for pid in everyone if pid != os.getpid()]
+    before = watchers.held_outside(all_but_us)
+    instances = [_new_instance() for _ in range(3)]
     try:
-        assert watchers.held_outside([]) > before
-        assert (
-            watchers.held_outside([int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()])
-            == 0
-        )
+        assert watchers.held_outside(all_but_us) == before + 3
+        assert watchers.held_outside([*all_but_us, os.getpid()]) < before + 3
     finally:
-        os.close(reading)
-        os.close(writing)
+        for instance in instances:
+            os.close(instance)
+
+
+def _new_instance() -> int:
+    opened = ctypes.CDLL(None).inotify_init()
+    assert opened >= 0
+    return opened
 
 
 def test_what_clusters_were_promised_counts_before_they_use_it(

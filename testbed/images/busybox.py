@@ -34,7 +34,7 @@ _FILES = {
 }
 # The first process of a PID namespace gets no signal it has not asked for, hence the trap. `wait` reaps orphans of
 # pods that share their PID namespace, which `sleep` alone would leave as zombies.
-# The status is said because a bare `exit` repeats the last command's, which depends on where the signal finds the shell.
+# The status is said: a bare `exit` repeats the last command's, which depends on where the signal finds the shell.
 _SLEEP_UNTIL_TOLD = "trap 'exit 143' TERM INT; while :; do sleep 2147483647 & wait; done"
 
 

@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -46,9 +47,7 @@ class Box:
         try:
             yield await cls.join(folder)
         finally:
-            if keeper.stdin is not None:
-                keeper.stdin.close()
-            await keeper.wait()
+            await end_janitor(keeper)
 
     @classmethod
     async def join(cls, folder: ClusterFolder) -> "Box":
@@ -168,11 +167,11 @@ def refuse_unfit_machine() -> None:
 
 async def start_janitor(
     folder: ClusterFolder, *, watchers: int, stay: bool = False
-) -> asyncio.subprocess.Process:
+) -> subprocess.Popen[bytes]:
     """Start a box and wait until its first process listens; where other clusters leave no room, wait for them."""
     deadline = time.monotonic() + ROOM_LIMIT
     while True:
-        keeper, said = await _try_janitor(folder, watchers, stay=stay)
+        keeper, said = await asyncio.to_thread(_try_janitor, folder, watchers, stay=stay)
         if keeper is not None:
             return keeper
         if not said.startswith(janitor.FULL):
@@ -182,34 +181,42 @@ async def start_janitor(
         await asyncio.sleep(0.5)
 
 
-async def _try_janitor(
+async def end_janitor(keeper: subprocess.Popen[bytes]) -> None:
+    """Let go of the pipe and wait until the box has gone."""
+    if keeper.stdin is not None:
+        keeper.stdin.close()
+    await asyncio.to_thread(keeper.wait)
+
+
+def _try_janitor(
     folder: ClusterFolder, watchers: int, *, stay: bool
-) -> tuple[asyncio.subprocess.Process | None, str]:
-    """A janitor that is ready, or its last words."""
+) -> tuple[subprocess.Popen[bytes] | None, str]:
+    """A janitor that is ready, or its last words.
+
+    Not a process of the event loop: one that stays outlives the loop, which would complain, or end it.
+    """
     folder.root.mkdir(parents=True, exist_ok=True)
     errors = folder.root / f"{folder.name}.err"
+    words = [sys.executable, "-m", "testbed.janitor", str(folder.root), folder.name, str(watchers)]
     with errors.open("wb") as complaints:
-        keeper = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "testbed.janitor",
-            str(folder.root),
-            folder.name,
-            str(watchers),
-            *(["--stay"] if stay else []),
-            stdin=asyncio.subprocess.DEVNULL if stay else asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+        keeper = subprocess.Popen(  # noqa: S603 - our own program
+            [*words, *(["--stay"] if stay else [])],
+            stdin=subprocess.DEVNULL if stay else subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=complaints,
             cwd=REPOSITORY,
             start_new_session=True,
         )
-    said = (await keeper.stdout.readline()).decode().strip() if keeper.stdout is not None else ""
+    said = ""
+    if keeper.stdout is not None:
+        with keeper.stdout:
+            said = keeper.stdout.readline().decode().strip()
     try:
         if said.startswith(janitor.READY):
             return keeper, said
         if keeper.stdin is not None:
             keeper.stdin.close()
-        await keeper.wait()
+        keeper.wait()
         complaint = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return None, said or (complaint[-1] if complaint else "it did not say why")
     finally:

@@ -1,7 +1,6 @@
 """What the commands of `testbed` do: clusters that stay, found again by their files."""
 
 import asyncio
-import contextlib
 import json
 import os
 import secrets
@@ -15,7 +14,7 @@ from typing import Any, cast
 
 from testbed import cgroups, leftovers, watchers
 from testbed.binaries import find_binaries
-from testbed.box import ENVIRONMENT, Box, refuse_unfit_machine, start_janitor
+from testbed.box import ENVIRONMENT, Box, end_janitor, refuse_unfit_machine, start_janitor
 from testbed.cluster import Cluster, client_environment
 from testbed.errors import BedError
 from testbed.options import Options
@@ -52,10 +51,11 @@ async def start(options: Options, *, say: Callable[[str], None]) -> str:
         async with Cluster.start_in(box, options, say=say):
             pass
     except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            keeper.terminate()
-        await keeper.wait()
+        keeper.terminate()
+        await end_janitor(keeper)
         raise
+    # It stays after us on purpose; without this Python would warn that it was forgotten.
+    keeper.returncode = 0
     return folder.name
 
 
@@ -168,7 +168,7 @@ def _shell_in(folder: ClusterFolder, command: str) -> int:
     ]
     if not command:
         sys.stderr.write(
-            f"This shell is in cluster {folder.name}: kubectl and helm speak to it. Leave with 'exit'.\\n"
+            f"This shell is in cluster {folder.name}: kubectl and helm speak to it. Leave with 'exit'.\n"
         )
     return subprocess.run(words, env=environment, check=False).returncode  # noqa: S603 - the person's own shell
 

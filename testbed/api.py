@@ -21,7 +21,6 @@ from testbed.controlplane import SERVER
 Object = dict[str, Any]
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
 # Kinds the tests write; anything else is reached by its path.
 _PLACES: dict[str, tuple[str, bool]] = {

@@ -21,7 +21,6 @@ from tangram.kube.errors import ApiError, ApiUnreachable, error_of
 Object = dict[str, Any]
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 REQUEST_LIMIT_S: Final = 10.0

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from tangram.kubelet.sockets import SocketFile, socket_file_at
 from tangram.wire.cdi import CdiDevice, CdiSpec, split_qualified_name
 from tangram.wire.kubelet import deviceplugin
 from tangram.wire.kubelet.checkpoint import CheckpointedAllocation
@@ -19,7 +20,6 @@ from testbed.cdi import write_spec
 from testbed.checkpoint import read_checkpoint
 from testbed.cluster import Cluster
 from testbed.errors import BedError
-from testbed.grpc_sockets import SocketFile, socket_file_at
 from testbed.manifests import SLEEP, container, is_running, pod
 from testbed.node import CONTAINERD_SOCKET
 from testbed.places import RoomFolder

@@ -30,11 +30,11 @@ from e2e.restarts_kit import (
     room_of,
     until_offered,
 )
+from tangram.kubelet.sockets import ask, open_channel
 from tangram.wire.kubelet import podresources
 from testbed.api import path_of
 from testbed.changes import Changes
 from testbed.cluster import Cluster
-from testbed.grpc_sockets import ask, open_channel
 from testbed.manifests import SLEEP, container, is_running, pod
 from testbed.plugin import ScriptedPlugin
 from testbed.plugin_behaviours import Script, holding

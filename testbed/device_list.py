@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
+from tangram.kubelet.sockets import Refusal
 from tangram.wire.kubelet.deviceplugin import LONGEST_DEVICE_ID
 from testbed.changes import Changes
 from testbed.errors import BedError
-from testbed.grpc_sockets import Refusal
 from testbed.plugin_records import PluginDevice
 
 

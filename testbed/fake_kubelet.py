@@ -15,10 +15,7 @@ from typing import Self
 import grpc
 import grpc.aio
 
-from tangram.wire.kubelet import deviceplugin
-from testbed.changes import Changes, cut_off
-from testbed.errors import BedError
-from testbed.grpc_sockets import (
+from tangram.kubelet.sockets import (
     Refusal,
     SocketServer,
     answering,
@@ -28,6 +25,9 @@ from testbed.grpc_sockets import (
     socket_file_at,
     watch,
 )
+from tangram.wire.kubelet import deviceplugin
+from testbed.changes import Changes, cut_off
+from testbed.errors import BedError
 
 
 class PluginClient:
@@ -127,6 +127,11 @@ class FakeKubelet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.die()
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """What is registered now."""
+        return frozenset(self._clients)
 
     def plugin(self, resource: str) -> PluginClient:
         """The client of a resource that has registered."""

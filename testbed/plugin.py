@@ -18,20 +18,21 @@ from typing import Final, Literal, Self
 
 import grpc
 
-from tangram.wire.kubelet import deviceplugin
-from testbed.call_log import CallLog
-from testbed.changes import Changes, cut_off
-from testbed.device_list import DeviceList
-from testbed.errors import BedError
-from testbed.grpc_sockets import (
+from tangram.kubelet.sockets import (
     SocketFile,
     SocketServer,
+    SocketUnusable,
     ask,
     open_channel,
     serve,
     socket_address,
     socket_file_at,
 )
+from tangram.wire.kubelet import deviceplugin
+from testbed.call_log import CallLog
+from testbed.changes import Changes, cut_off
+from testbed.device_list import DeviceList
+from testbed.errors import BedError
 from testbed.plugin_behaviours import Script
 from testbed.plugin_records import Call, Ending, MethodName, PluginDevice, Registration
 from testbed.plugin_service import PluginService
@@ -87,8 +88,11 @@ class ScriptedPlugin:
             raise BedError(
                 f"a plugin cannot serve at '{self._endpoint}': its endpoint is a file name of its own in '{directory}'"
             )
-        socket_address(self._socket)
-        socket_address(self._kubelet)
+        try:
+            socket_address(self._socket)
+            socket_address(self._kubelet)
+        except SocketUnusable as error:
+            raise BedError(str(error)) from error
 
     # ---- life
 
@@ -226,7 +230,10 @@ class ScriptedPlugin:
         if self._server is not None:
             await self._server.stop()
             self._server = None
-        self._server = await serve(self._socket, self._service.methods())
+        try:
+            self._server = await serve(self._socket, self._service.methods())
+        except SocketUnusable as error:
+            raise BedError(str(error)) from error
 
     async def _end(self, *, grace: float | None, leave_file: bool = False) -> None:
         if self._follower is not None:

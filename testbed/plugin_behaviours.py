@@ -14,8 +14,8 @@ from typing import NoReturn, TypeAlias, TypeVar
 
 import grpc
 
+from tangram.kubelet.sockets import Refusal
 from testbed.errors import BedError
-from testbed.grpc_sockets import Refusal
 from testbed.plugin_records import Call, DeviceFile, Grant, HostMount
 
 _Answer = TypeVar("_Answer")

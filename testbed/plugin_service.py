@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import grpc
 
+from tangram.kubelet.sockets import Answering, Refusal, answering, streaming
 from tangram.wire.kubelet import deviceplugin
 from testbed.call_log import CallLog
 from testbed.device_list import DeviceList
-from testbed.grpc_sockets import Answering, Refusal, answering, streaming
 from testbed.plugin_behaviours import Script
 from testbed.plugin_records import Call, allocation, listing, preferences_in
 

@@ -9,11 +9,11 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from tangram.kubelet.sockets import ask, open_channel, socket_address
 from tangram.wire.kubelet import podresources
 from tangram.wire.kubelet.holdings import AllocatableDevices, HeldDevices, allocatable_in, held_by
 from tangram.wire.kubelet.methods import Method
 from testbed.errors import BedError
-from testbed.grpc_sockets import ask, open_channel, socket_address
 
 _Asked = TypeVar("_Asked", bound=Message)
 _Answered = TypeVar("_Answered", bound=Message)

@@ -9,12 +9,12 @@ from pathlib import Path
 import grpc
 import pytest
 
+from tangram.kubelet.sockets import Refusal, answering, serve
 from tangram.wire.cdi import CdiDevice, CdiSpec
 from tangram.wire.kubelet import podresources
 from testbed.cdi import remove_spec, write_spec
 from testbed.checkpoint import read_checkpoint
 from testbed.errors import BedError
-from testbed.grpc_sockets import Refusal, answering, serve
 from testbed.podresources import PodResourcesClient, PodResourcesError
 
 SGPU = "tangram.dev/sgpu"

@@ -10,10 +10,10 @@ import grpc
 import grpc.aio
 import pytest
 
+from tangram.kubelet.sockets import Refusal, ask, open_channel
 from tangram.wire.kubelet import deviceplugin
 from testbed.errors import BedError
 from testbed.fake_kubelet import FakeKubelet
-from testbed.grpc_sockets import Refusal, ask, open_channel
 from testbed.plugin import PluginOptions, ScriptedPlugin
 from testbed.plugin_behaviours import Script, cdi_name, failing, granting, holding, in_turn, start_at_once
 from testbed.plugin_records import Call, DeviceFile, Grant, HostMount, PluginDevice, devices_named

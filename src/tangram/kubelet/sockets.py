@@ -2,13 +2,15 @@
 
 gRPC's own types lose the message on the way through its generic handlers; everything that touches them is here, so that
 plugins, clients and the tests' fake kubelets deal in messages only. Reconnecting is made fast, because a kubelet that
-was away for a moment would otherwise cost its clients a whole second.
+was away for a moment would otherwise cost its clients a whole second. What is said over the sockets is not known here.
 """
 
 from __future__ import annotations
 
-import itertools
-import os
+import asyncio
+import errno
+import secrets
+import socket
 import stat
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -20,11 +22,8 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from tangram.wire.kubelet.methods import Method
-from testbed.errors import BedError
 
 LONGEST_SOCKET_PATH = 107
-
-_private_names = itertools.count()
 
 _Asked = TypeVar("_Asked", bound=Message)
 _Answered = TypeVar("_Answered", bound=Message)
@@ -38,7 +37,13 @@ _CHANNEL_OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
     ("grpc.default_authority", "localhost"),
+    # What the kubelet's own clients allow for; gRPC's 4 MB may be too little for a full node's pod resources.
+    ("grpc.max_receive_message_length", 16 * 1024 * 1024),
 )
+
+
+class SocketUnusable(Exception):  # noqa: N818 - says what is the case, as callers read it
+    """A path at which no socket can be made or reached, in words for whoever chose the path."""
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, which the other side sees; nothing here went wrong
@@ -60,12 +65,12 @@ class Answering:
 
 
 def socket_address(path: Path) -> str:
-    """The path as gRPC spells it. Raises `BedError` for a path that the kernel would not take."""
+    """The path as gRPC spells it. Raises `SocketUnusable` for a path that the kernel would not take."""
     length = len(bytes(path.absolute()))
     if length > LONGEST_SOCKET_PATH:
-        raise BedError(
+        raise SocketUnusable(
             f"'{path.absolute()}' has {length} bytes, and a unix socket's path may have {LONGEST_SOCKET_PATH}: "
-            f"keep the cluster in a folder with a shorter path"
+            f"keep it in a folder with a shorter path"
         )
     return f"unix:{path.absolute()}"
 
@@ -153,6 +158,14 @@ def socket_file_at(path: Path) -> SocketFile | None:
     return SocketFile(found.st_ino, found.st_mtime_ns) if stat.S_ISSOCK(found.st_mode) else None
 
 
+def listened_at(path: Path) -> bool:
+    """Whether somebody listens there now: a dead kubelet's file stays. To learn it through gRPC costs far more."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(0)
+        # Anything else (no permission, a full queue) is for gRPC to try and to explain.
+        return probe.connect_ex(bytes(path)) not in {errno.ECONNREFUSED, errno.ENOENT}
+
+
 class SocketServer:
     """A running server and the file that leads to it."""
 
@@ -165,6 +178,11 @@ class SocketServer:
     def reachable(self) -> bool:
         """Whether the path still leads here: a starting kubelet removes its plugins' sockets."""
         return socket_file_at(self._path) == self._file
+
+    @property
+    def removed(self) -> bool:
+        """Whether the path leads nowhere; it may also have come to lead to somebody else."""
+        return socket_file_at(self._path) is None
 
     async def stop(self, *, grace: float | None = None, leave_file: bool = False) -> None:
         """Cut off what is still running after the grace; remove the file if it is ours and not to be left."""
@@ -181,13 +199,14 @@ async def serve(path: Path, methods: Iterable[Answering]) -> SocketServer:
     """
     socket_address(path)
     if not path.parent.is_dir():
-        raise BedError(
-            f"'{path.parent}' is not a folder, so no socket can be made in it: start the node first"
+        raise SocketUnusable(
+            f"'{path.parent}' is not a folder, so no socket can be made in it: the kubelet makes it when it starts"
         )
     by_service: dict[str, dict[str, grpc.RpcMethodHandler[Message, Message]]] = {}
     for method in methods:
         by_service.setdefault(method.service, {})[method.name] = method.handler
-    private = path.with_name(f".{os.getpid():x}-{next(_private_names):x}")
+    # Random, because two agents that overlap may have the same process id, each in its own container.
+    private = path.with_name(f".{secrets.token_hex(6)}")
     server = grpc.aio.server(
         handlers=[
             grpc.method_handlers_generic_handler(name, handlers) for name, handlers in by_service.items()
@@ -195,13 +214,24 @@ async def serve(path: Path, methods: Iterable[Answering]) -> SocketServer:
     )
     try:
         server.add_insecure_port(socket_address(private))
-        await server.start()
+        await _started(server)
         private.replace(path)
-    except (RuntimeError, OSError) as error:
+    except BaseException as error:
         await server.stop(None)
         private.unlink(missing_ok=True)
-        raise BedError(f"no socket could be made at '{path}': {error}") from error
+        if isinstance(error, RuntimeError | OSError):
+            raise SocketUnusable(f"no socket could be made at '{path}': {error}") from error
+        raise
     return SocketServer(path, socket_file_at(path), server)
+
+
+async def _started(server: grpc.aio.Server) -> None:
+    """Start it, whole even if we are cancelled meanwhile: gRPC cannot stop a server that has started half."""
+    starting = asyncio.ensure_future(server.start())
+    try:
+        await asyncio.shield(starting)
+    finally:
+        await asyncio.wait({starting})
 
 
 def _serialised(message: Message) -> bytes:

@@ -1,0 +1,32 @@
+"""Staying small on every node of a cluster: freed memory goes back to the system instead of waiting to be used again.
+
+The C library keeps what Python frees, one pool per thread that ever ran. A daemon that is busy for seconds and idle for
+days would carry the peak of its busiest moment around for ever.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from typing import Final
+
+_ARENA_MAX: Final = -8
+"""`M_ARENA_MAX` of the C library's mallopt."""
+
+
+def keep_small() -> None:
+    """One pool for all threads from now on. Before any thread is started."""
+    _call("mallopt", _ARENA_MAX, 1)
+
+
+def give_back() -> None:
+    """Return what is free; worth its few milliseconds after a busy time, not in between."""
+    gc.collect()
+    _call("malloc_trim", 0)
+
+
+def _call(name: str, *arguments: int) -> None:
+    """Other C libraries than glibc have no such function, and need none."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function(*arguments)

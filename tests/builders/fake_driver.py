@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from builders.hanging import LONG
 from tangram.drivers.errors import DriverError, Kind
 from tangram.model.cards import QosPolicy, Vendor
@@ -91,8 +93,10 @@ class FakeDriver:
     def room(self, uuid: CardUuid) -> SliceRoom:
         raise _read_only(f"room of {uuid}")
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
-        made = Slice(card=uuid, id=0, memory=memory, cores=cores, name=name)
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
+        made = Slice(card=uuid, id=0, memory=memory, cores=cores, name=name, online=online)
         self.slices_of.setdefault(uuid, []).append(made)
         return made
 
@@ -106,6 +110,10 @@ class FakeDriver:
 
     def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:
         raise _read_only(f"slice {slice_id} of {uuid}")
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        position = next(at for at, device in enumerate(self.found) if device.uuid == uuid)
+        self.found[position] = msgspec.structs.replace(self.found[position], sliced=on)
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:
         raise _read_only(f"{count} of {uuid}")

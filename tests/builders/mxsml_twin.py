@@ -191,11 +191,12 @@ def every_question(driver: MxsmlDriver, uuid: CardUuid) -> dict[str, Callable[[]
         "room": lambda: driver.room(uuid),
         "snapshot": driver.snapshot,
         "create_slice": lambda: driver.create_slice(uuid, memory=half, cores=10, name="made"),
+        "create_online_slice": lambda: driver.create_slice(uuid, memory=half, cores=10, online=True),
         "resize_slice": lambda: driver.resize_slice(uuid, 3, memory=half, cores=20),
         "set_policy": lambda: driver.set_policy(uuid, QosPolicy.BURST_SHARE),
         "set_online": lambda: driver.set_online(uuid, 3, online=True),
         "remove_slice": lambda: driver.remove_slice(uuid, 3),
-        "set_slicing": lambda: driver.set_slicing(uuid, on=False),
+        "set_sliced": lambda: driver.set_sliced(uuid, on=False),
         "set_virtual_functions": lambda: driver.set_virtual_functions(uuid, 2),
     }
 

@@ -48,8 +48,11 @@ def test_questions_about_a_card_go_to_the_part_that_has_it() -> None:
     part.figures_of[CardUuid("mt-1")] = Figures(utilisation_percent=42)
     joined = JoinedDriver([MX, part])
     assert joined.figures(CardUuid("mt-1")).utilisation_percent == 42
-    made = joined.create_slice(CardUuid("mt-1"), memory=from_gib(8), cores=4, name="mine")
+    made = joined.create_slice(CardUuid("mt-1"), memory=from_gib(8), cores=4, name="mine", online=True)
+    assert made.online is True
     assert list(joined.slices(CardUuid("mt-1"))) == [made]
+    joined.set_sliced(CardUuid("mt-1"), on=True)
+    assert [device.sliced for device in joined.devices()] == [False, False, False, True]
 
 
 def test_a_card_two_parts_report_belongs_to_the_first() -> None:

@@ -1,9 +1,12 @@
-"""The kernel module's files: read as they are, never written, never trusted to stay."""
+"""The kernel module's files: read as they are, all but one never written, never trusted to stay."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.sgpu_km import (
     KERNEL_TIERS,
     CardKnobs,
@@ -66,6 +69,44 @@ def test_without_the_module_no_card_is_bound(tmp_path: Path) -> None:
 def test_a_module_that_does_not_say_which_cards_is_not_a_module_without_cards(root: Path) -> None:
     (root / "cores").unlink()
     assert SgpuKm(root).bound_cards() is NA
+
+
+def test_the_cards_to_slice_are_written_as_one_line(root: Path) -> None:
+    module = SgpuKm(root)
+    for cards, line in (((0, 2, 5), "0,2,5\n"), ((3,), "3\n"), ((), "\n")):
+        module.bind(cards)
+        assert (root / "cores").read_text() == line
+        assert module.bound_cards() == cards
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (errno.EBUSY, Kind.BUSY),
+        (errno.EINVAL, Kind.INVALID),
+        (errno.EACCES, Kind.NOT_PERMITTED),
+        (errno.EROFS, Kind.NOT_PERMITTED),
+        (errno.EIO, Kind.FAILED),
+    ],
+)
+def test_a_module_that_refuses_the_cards_says_why(
+    root: Path, code: int, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int, _data: bytes) -> int:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "write", refuse)
+    with pytest.raises(DriverError, match="does not take the cards 0,7") as caught:
+        SgpuKm(root).bind((0, 7))
+    monkeypatch.undo()
+    assert (caught.value.kind, caught.value.vendor_code) == (kind, code)
+
+
+def test_no_file_is_made_where_the_module_has_none(tmp_path: Path) -> None:
+    with pytest.raises(DriverError) as caught:
+        SgpuKm(tmp_path).bind((0,))
+    assert caught.value.kind is Kind.NOT_SUPPORTED
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_that_vanish_while_they_are_read_are_slices_that_ended(root: Path) -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.clusters import TWO_GROUPS_OF_FOUR, card, grouped
-from tangram.engine.topology import Layout, TopologyTable, layout_of
+from tangram.engine.layout import Layout, layout_of
+from tangram.engine.topology import TopologyTable
 from tangram.engine.weights import DEFAULT_WEIGHTS
 from tangram.model.cards import CardMode
 from tangram.model.nodes import Node

@@ -106,8 +106,10 @@ class JoinedDriver:
     def room(self, uuid: CardUuid) -> SliceRoom:
         return self._owner(uuid).room(uuid)
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
-        return self._owner(uuid).create_slice(uuid, memory=memory, cores=cores, name=name)
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
+        return self._owner(uuid).create_slice(uuid, memory=memory, cores=cores, name=name, online=online)
 
     def resize_slice(
         self, uuid: CardUuid, slice_id: int, *, memory: Bytes | None = None, cores: int | None = None
@@ -119,6 +121,9 @@ class JoinedDriver:
 
     def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:
         self._owner(uuid).remove_slice(uuid, slice_id)
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        self._owner(uuid).set_sliced(uuid, on=on)
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:
         self._owner(uuid).set_virtual_functions(uuid, count)

@@ -45,8 +45,13 @@ class Driver(Protocol):
         """What can still be sliced off a card."""
         ...
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
-        """Make a slice. Refuses what the kernel would round or overcommit."""
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
+        """Make a slice. Refuses what the kernel would round or overcommit.
+
+        An online one may suspend the others of its card. Whatever fails on the way, no slice is left behind.
+        """
         ...
 
     def resize_slice(
@@ -61,6 +66,13 @@ class Driver(Protocol):
 
     def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:
         """Remove a slice nobody uses; raises `busy` for one in use."""
+        ...
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        """Switch a card between whole and slices; refuses with `busy` while anybody uses it or slices exist.
+
+        A card that is there already is left alone.
+        """
         ...
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:

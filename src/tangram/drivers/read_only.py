@@ -15,9 +15,12 @@ class ReadOnly:
     means: str = "this driver"
     """How people speak of the way the cards are read."""
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
         called = f" called {name!r:.40}" if name else ""
-        change = f"make a slice of {memory_text(memory)} and {cores} of compute{called} on {uuid}"
+        kind = "an online slice" if online else "a slice"
+        change = f"make {kind} of {memory_text(memory)} and {cores} of compute{called} on {uuid}"
         raise self._refusal("create_slice", change)
 
     def resize_slice(
@@ -33,6 +36,9 @@ class ReadOnly:
 
     def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:
         raise self._refusal("remove_slice", f"remove slice {slice_id} of {uuid}")
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        raise self._refusal("set_sliced", f"switch {uuid} to {'slices' if on else 'one whole card'}")
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:
         raise self._refusal("set_virtual_functions", f"split {uuid} into {count} virtual functions")

@@ -1,27 +1,40 @@
-"""Moore Threads slices as the kernel module shows them under /proc/sgpu_km. Reading only.
+"""Moore Threads slices as the kernel module shows them under /proc/sgpu_km.
 
 The vendor's container runtime writes there when it starts a container, and takes its slice away when the container
-ends; a second writer would race with it. So nothing here opens a file for writing. Slices come and go while we look:
-a file that vanished is a slice that ended, not an error, and a file whose content nobody understands is `NA`.
+ends; a second writer would race with it. So nothing here writes anything about slices; the one file that is written
+says which cards have them at all. Slices come and go while we look: a file that vanished is a slice that ended, not an
+error, and a file whose content nobody understands is `NA`.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from tangram.drivers.errors import DriverError, Kind
 from tangram.units.memory import MIB, Bytes, from_gib
 from tangram.units.na import NA, Maybe, NotAvailable
 
 DEFAULT_ROOT: Final = Path("/proc/sgpu_km")
+CARDS_FILE: Final = "cores"
 KERNEL_TIERS: Final = (Bytes(512 * MIB), *(from_gib(size) for size in (1, 2, 4, 8, 16, 32, 48, 64, 80)))
 """Sizes the kernel rounds a slice up to. What may be *asked for* on a card is `vendors.mthreads.tiers`."""
 
 _LONGEST_FILE = 65536
+_KINDS = {
+    errno.EBUSY: Kind.BUSY,
+    errno.EINVAL: Kind.INVALID,
+    errno.ENOENT: Kind.NOT_SUPPORTED,
+    errno.EACCES: Kind.NOT_PERMITTED,
+    errno.EPERM: Kind.NOT_PERMITTED,
+    errno.EROFS: Kind.NOT_PERMITTED,
+}
 _MOST_CARDS = 64
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _CONTAINER = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,63}")
@@ -80,8 +93,28 @@ class SgpuKm:
         """The cards the module slices: none without the module, `NA` when it is there and does not say."""
         if not self.present:
             return ()
-        text = self._text(self.root / "cores")
+        text = self._text(self.root / CARDS_FILE)
         return NA if isinstance(text, NotAvailable) else parse_bound_cards(text)
+
+    def bind(self, cards: Iterable[int]) -> None:
+        """Let the module slice exactly these cards. Raises when it does not want to."""
+        path = self.root / CARDS_FILE
+        self._reading(str(path))
+        line = ",".join(map(str, cards)) + "\n"
+        try:
+            # Not created where it is missing: a file of ours there would be taken for the module.
+            descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+            try:
+                os.write(descriptor, line.encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise DriverError(
+                _KINDS.get(error.errno or 0, Kind.FAILED),
+                f"{path} does not take the cards {line.strip() or 'none'} ({error.strerror})",
+                call=str(path),
+                vendor_code=error.errno,
+            ) from error
 
     def knobs(self, card: int) -> CardKnobs:
         folder = self.root / str(card)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tangram.engine.columns import CLASS_NUMBER, Bools, CardUse, Int32s, Int64s
 from tangram.engine.fit import Needs
-from tangram.engine.topology import MOST_CARDS, CardSet
+from tangram.engine.layout import MOST_CARDS, CardSet
 from tangram.engine.view import View
 from tangram.model.cards import AppClass
 from tangram.model.requests import CardOrder, CardWeights

@@ -261,4 +261,7 @@ def test_slices_come_from_the_kernel_here_too(driver: GmiDriver, tmp_path: Path)
     assert driver.room(uuid).memory == 72 * GIB
     assert driver.figures(uuid).processes == (Process(pid=7, memory=Bytes(GIB), slice_id=0),)
     with pytest.raises(DriverError, match="container runtime makes slices"):
-        driver.create_slice(uuid, memory=Bytes(GIB), cores=1)
+        driver.create_slice(uuid, memory=Bytes(GIB), cores=1, online=True)
+    with pytest.raises(DriverError, match="cannot be switched to one whole card") as caught:
+        driver.set_sliced(uuid, on=False)
+    assert caught.value.kind is Kind.NOT_SUPPORTED

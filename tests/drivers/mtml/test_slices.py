@@ -112,6 +112,43 @@ def test_a_slice_that_hides_its_size_is_an_error_not_an_empty_slice(driver: Mtml
         assert caught.value.kind is Kind.FAILED
 
 
+def test_a_card_is_handed_to_the_module_and_taken_back(driver: MtmlDriver, module: Path) -> None:
+    fifth = CardUuid(uuid_of(5))
+    for on, cards in ((True, "0,1,5"), (True, "0,1,5"), (False, "0,1"), (False, "0,1")):
+        driver.set_sliced(fifth, on=on)
+        assert (module / "cores").read_text() == f"{cards}\n"
+        assert driver.devices()[5].sliced is on
+
+
+def test_the_last_card_can_be_taken_back_too(driver: MtmlDriver, module: Path) -> None:
+    (module / "cores").write_text("1\n")
+    driver.set_sliced(CardUuid(uuid_of(1)), on=False)
+    assert [device.sliced for device in driver.devices()] == [False] * 8
+
+
+def test_a_card_with_slices_stays_with_the_module(driver: MtmlDriver, module: Path) -> None:
+    with pytest.raises(DriverError, match="card 0 still has 2 slices") as caught:
+        driver.set_sliced(CARD, on=False)
+    assert caught.value.kind is Kind.BUSY
+    assert (module / "cores").read_text() == "0,1\n"
+
+
+def test_without_the_module_no_card_is_switched(driver: MtmlDriver, module: Path) -> None:
+    (module / "cores").unlink()
+    with pytest.raises(DriverError, match="load it first") as caught:
+        driver.set_sliced(CARD, on=True)
+    assert caught.value.kind is Kind.NOT_SUPPORTED
+    assert not (module / "cores").exists()
+
+
+def test_a_module_that_says_yes_and_does_nothing_is_found_out(driver: MtmlDriver, module: Path) -> None:
+    (module / "cores").unlink()
+    (module / "cores").symlink_to("/dev/null")
+    with pytest.raises(DriverError, match="still says otherwise") as caught:
+        driver.set_sliced(CARD, on=True)
+    assert caught.value.kind is Kind.FAILED
+
+
 def test_nobody_makes_a_slice_behind_the_container_runtimes_back(driver: MtmlDriver, module: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in module.rglob("*")}
     for change in (

@@ -180,7 +180,9 @@ def test_nothing_is_changed_through_the_tool(tmp_path: Path) -> None:
     driver, tool = make(every_answer(), tmp_path)
     for change in (
         lambda: driver.create_slice(FIRST, memory=from_gib(1), cores=5, name="x"),
+        lambda: driver.create_slice(FIRST, memory=from_gib(1), cores=5, online=True),
         lambda: driver.resize_slice(FIRST, 0, memory=from_gib(1)),
+        lambda: driver.set_sliced(FIRST, on=True),
         lambda: driver.remove_slice(FIRST, 0),
         lambda: driver.set_policy(FIRST, QosPolicy.BEST_EFFORT),
         lambda: driver.set_virtual_functions(FIRST, 2),

@@ -115,10 +115,13 @@ def test_a_change_that_fails_halfway_leaves_nothing_behind(twin_of: Callable[...
     twin = twin_of(machine())
     driver = twin.driver()
     before = driver.slices(FIRST)
-    for function in ("SetSgpuAlias", "SetSgpuComputeQuota"):
+    for function, change in (
+        ("SetSgpuAlias", "create_slice"),
+        ("SetSgpuDeviceQueuePriority", "create_online_slice"),
+        ("SetSgpuComputeQuota", "resize_slice"),
+    ):
         twin.show(machine().failing(function, 5))
-        questions = every_question(driver, FIRST)
-        assert isinstance(outcome(questions[CHANGES[function]]), DriverError)
+        assert isinstance(outcome(every_question(driver, FIRST)[change]), DriverError)
         twin.show(machine())
         assert driver.slices(FIRST) == before
 

@@ -198,24 +198,63 @@ def test_a_card_in_native_mode_makes_no_slices_until_switched(twin_of: Make) -> 
     driver = twin_of(c500(1, toggle=0)).driver()
     assert driver.devices()[0].sliced is False
     refused(Kind.NOT_SUPPORTED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
-    driver.set_slicing(FIRST, on=True)
+    driver.set_sliced(FIRST, on=True)
     assert driver.devices()[0].sliced is True
     driver.create_slice(FIRST, memory=GIB4, cores=5)
-    assert "remove them" in refused(Kind.BUSY, lambda: driver.set_slicing(FIRST, on=False))
+    assert "remove them" in refused(Kind.BUSY, lambda: driver.set_sliced(FIRST, on=False))
     driver.remove_slice(FIRST, 0)
-    driver.set_slicing(FIRST, on=False)
+    driver.set_sliced(FIRST, on=False)
     assert driver.devices()[0].sliced is False
 
 
 def test_a_card_in_use_is_not_switched(twin_of: Make) -> None:
     driver = twin_of(c500(1, toggle=0).plus("process", pid=77, card=0)).driver()
-    assert "77" in refused(Kind.BUSY, lambda: driver.set_slicing(FIRST, on=True))
+    assert "77" in refused(Kind.BUSY, lambda: driver.set_sliced(FIRST, on=True))
+    driver.set_sliced(FIRST, on=False)
+    assert driver.devices()[0].sliced is False
+
+
+def test_a_card_used_whole_is_not_switched_back(twin_of: Make) -> None:
+    driver = twin_of(c500(1).plus("process", pid=77, card=0)).driver()
+    assert "77" in refused(Kind.BUSY, lambda: driver.set_sliced(FIRST, on=False))
+    assert driver.devices()[0].sliced is True
 
 
 def test_a_slice_that_was_rounded_is_taken_back(twin_of: Make) -> None:
     driver = twin_of(c500(1).plus("quirk", name="rounds-memory")).driver()
     assert "reads back" in refused(Kind.FAILED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
     assert driver.slices(FIRST) == ()
+
+
+def test_an_online_slice_is_made_online_and_others_are_not(twin_of: Make) -> None:
+    driver = twin_of(c500(1)).driver()
+    assert driver.create_slice(FIRST, memory=GIB4, cores=5, name="first", online=True).online is True
+    driver.create_slice(FIRST, memory=GIB4, cores=5)
+    assert [each.online for each in driver.slices(FIRST)] == [True, False]
+
+
+def test_an_online_slice_that_stays_offline_is_taken_back(twin_of: Make) -> None:
+    driver = twin_of(c500(1).plus("quirk", name="stays-offline")).driver()
+    said = refused(Kind.FAILED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5, online=True))
+    assert "should be online" in said
+    assert driver.slices(FIRST) == ()
+    assert driver.create_slice(FIRST, memory=GIB4, cores=5).online is False
+
+
+def test_a_library_without_priorities_makes_only_offline_slices(twin_of: Make) -> None:
+    driver = twin_of(c500(1), left_out=("mxSmlSetSgpuDeviceQueuePriority",)).driver()
+    refused(Kind.NOT_SUPPORTED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5, online=True))
+    assert driver.slices(FIRST) == ()
+    assert driver.create_slice(FIRST, memory=GIB4, cores=5).online is False
+
+
+def test_a_slice_that_cannot_be_taken_back_is_named(twin_of: Make) -> None:
+    driver = twin_of(c500(1).failing("SetSgpuDeviceQueuePriority", 5).failing("RemoveSgpu", 1)).driver()
+    with pytest.raises(
+        DriverError, match="slice 0 of card 0, made before that, could not be removed"
+    ) as said:
+        driver.create_slice(FIRST, memory=GIB4, cores=5, online=True)
+    assert said.value.call == "mxSmlSetSgpuDeviceQueuePriority"
 
 
 def test_a_library_without_names_makes_only_nameless_slices(twin_of: Make) -> None:

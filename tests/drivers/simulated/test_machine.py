@@ -69,9 +69,23 @@ class SimulatedCards(RuleBasedStateMachine):
     def command(self, line: str) -> None:
         assert outcome(lambda: carry_out(self.here.world, line)) == outcome(lambda: self.client.control(line))
 
-    @rule(card=cards, memory=memories, share=cores, name=st.sampled_from(["", "web", "bad name"]))
-    def create(self, card: int, memory: Bytes, share: int, name: str) -> None:
-        self.both(lambda driver: driver.create_slice(self.uuids[card], memory=memory, cores=share, name=name))
+    @rule(
+        card=cards,
+        memory=memories,
+        share=cores,
+        name=st.sampled_from(["", "web", "bad name"]),
+        online=st.booleans(),
+    )
+    def create(self, card: int, memory: Bytes, share: int, name: str, *, online: bool) -> None:
+        self.both(
+            lambda driver: driver.create_slice(
+                self.uuids[card], memory=memory, cores=share, name=name, online=online
+            )
+        )
+
+    @rule(card=cards, on=st.booleans())
+    def set_sliced(self, card: int, *, on: bool) -> None:
+        self.both(lambda driver: driver.set_sliced(self.uuids[card], on=on))
 
     @rule(card=cards, slice_id=slice_ids, memory=st.none() | memories, share=st.none() | cores)
     def resize(self, card: int, slice_id: int, memory: Bytes | None, share: int | None) -> None:

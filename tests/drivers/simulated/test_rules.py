@@ -129,11 +129,48 @@ def test_a_native_card_has_no_slices() -> None:
         driver.create_slice(first(driver), memory=from_gib(1), cores=1)
 
 
+@pytest.mark.parametrize("product", ["C500", "S4000"])
+def test_an_idle_card_is_switched_between_whole_and_slices(product: str) -> None:
+    driver = make_driver({"product": product, "sliced": False})
+    for on in (True, True, False, False):
+        driver.set_sliced(first(driver), on=on)
+        assert driver.devices()[0].sliced is on
+
+
+@pytest.mark.parametrize("product", ["C500", "S4000"])
+def test_a_card_that_is_used_whole_is_not_switched(product: str) -> None:
+    driver = make_driver({"product": product, "sliced": False})
+    driver.world.use(0)
+    with refusal(Kind.BUSY, "in use"):
+        driver.set_sliced(first(driver), on=True)
+    driver.set_sliced(first(driver), on=False)
+    driver.world.release(0)
+    driver.set_sliced(first(driver), on=True)
+    assert driver.devices()[0].sliced is True
+
+
 def test_a_card_with_slices_is_not_switched_back() -> None:
     driver = make_driver(SLICED)
-    driver.create_slice(first(driver), memory=from_gib(1), cores=1)
+    made = driver.create_slice(first(driver), memory=from_gib(1), cores=1)
     with refusal(Kind.BUSY, "has slices"):
-        driver.world.set_sliced(first(driver), on=False)
+        driver.set_sliced(first(driver), on=False)
+    driver.remove_slice(first(driver), made.id)
+    driver.set_sliced(first(driver), on=False)
+    assert driver.devices()[0].sliced is False
+
+
+def test_a_virtual_function_is_not_switched() -> None:
+    driver = make_driver({"product": "C500", "virtual_functions": 2})
+    with refusal(Kind.NOT_SUPPORTED, "virtual function"):
+        driver.set_sliced(driver.devices()[1].uuid, on=True)
+
+
+def test_a_slice_is_online_if_it_was_made_so_and_stays_so() -> None:
+    driver = make_driver(SLICED)
+    assert driver.create_slice(first(driver), memory=from_gib(1), cores=1, online=True).online is True
+    assert driver.create_slice(first(driver), memory=from_gib(1), cores=1).online is False
+    assert driver.resize_slice(first(driver), 0, cores=5).online is True
+    assert [each.online for each in driver.slices(first(driver))] == [True, False]
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 8])
@@ -153,12 +190,12 @@ def test_virtual_functions_and_slices_exclude_each_other() -> None:
     driver = make_driver({**SPLITTABLE, "sliced": True})
     with refusal(Kind.BUSY, "excludes virtual functions"):
         driver.set_virtual_functions(first(driver), 2)
-    driver.world.set_sliced(first(driver), on=False)
+    driver.set_sliced(first(driver), on=False)
     driver.set_virtual_functions(first(driver), 2)
     with refusal(Kind.INVALID, "excludes slices"):
         driver.create_slice(first(driver), memory=from_gib(1), cores=1)
     with refusal(Kind.BUSY, "excludes slices"):
-        driver.world.set_sliced(first(driver), on=True)
+        driver.set_sliced(first(driver), on=True)
 
 
 def test_a_split_ends_before_another_begins_and_only_when_idle() -> None:

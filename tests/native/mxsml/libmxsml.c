@@ -438,7 +438,7 @@ u32 mxSmlGetSgpuAvailableQuota(u32 id, SliceQuota *out) {
 
 u32 mxSmlSetSgpuVramQuota(u32 id, u32 number, u32 megabytes) { ENTER(id); CARD(id); SLICE(number); slice->megabytes = megabytes; return DONE; }
 u32 mxSmlSetSgpuComputeQuota(u32 id, u32 number, u32 compute) { ENTER(id); CARD(id); SLICE(number); slice->compute = compute; return DONE; }
-u32 mxSmlSetSgpuDeviceQueuePriority(u32 id, u32 number, u32 online) { ENTER(id); CARD(id); SLICE(number); slice->online = online; return DONE; }
+u32 mxSmlSetSgpuDeviceQueuePriority(u32 id, u32 number, u32 online) { ENTER(id); CARD(id); SLICE(number); slice->online = online && !world.stays_offline; return DONE; }
 u32 mxSmlGetDeviceSchedClass(u32 id, u32 *out) { ENTER(id); NEED(out); CARD(id); *out = card->kept->policy; return DONE; }
 u32 mxSmlSetDeviceSchedClass(u32 id, u32 policy) { ENTER(id); CARD(id); card->kept->policy = policy; return DONE; }
 

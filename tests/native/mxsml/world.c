@@ -172,6 +172,7 @@ static void read_line(const char *line) {
         world.grown |= strcmp(name, "grown") == 0;
         world.ports_from_one |= strcmp(name, "ports-from-one") == 0;
         world.rounds_memory |= strcmp(name, "rounds-memory") == 0;
+        world.stays_offline |= strcmp(name, "stays-offline") == 0;
     }
 }
 

@@ -51,7 +51,7 @@ typedef struct {
     Running running[MOST_PROCESSES];
     int running_count;
     unsigned char levels[MOST_CARDS][MOST_CARDS];
-    int fixed, huge_counts, unterminated, grown, ports_from_one, rounds_memory;
+    int fixed, huge_counts, unterminated, grown, ports_from_one, rounds_memory, stays_offline;
 } World;
 
 extern World world;

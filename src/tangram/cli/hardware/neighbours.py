@@ -16,7 +16,8 @@ from tangram.cli.hardware.report import TroubleReport, troubles_of
 from tangram.drivers.inventory import cards_of
 from tangram.drivers.pcie import WORD_OF_LEVEL
 from tangram.drivers.snapshot import Snapshot
-from tangram.engine.topology import TopologyTable, layout_of
+from tangram.engine.layout import layout_of
+from tangram.engine.topology import TopologyTable
 from tangram.engine.weights import DEFAULT_WEIGHTS
 from tangram.model.cards import Card
 from tangram.model.devices import Device

@@ -7,7 +7,7 @@ from collections import Counter
 from tangram.cli.hardware.devices_page import show_troubles
 from tangram.cli.hardware.neighbours import TopologyReport, VendorSizes
 from tangram.cli.screen import Screen
-from tangram.engine.topology import MOST_CARDS
+from tangram.engine.layout import MOST_CARDS
 
 _MEANINGS = (
     ("X", "the card itself"),

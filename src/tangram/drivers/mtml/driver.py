@@ -21,7 +21,7 @@ from tangram.drivers.mtml.health import check_card, unanswering, vanished
 from tangram.drivers.mtml.library import Library
 from tangram.drivers.mtml.links import read_links
 from tangram.drivers.mtml.place import DEFAULT_SYSFS
-from tangram.drivers.mtml.slicing import RuntimeMakesSlices, processes_of, room_of, slices_of
+from tangram.drivers.mtml.slicing import RuntimeMakesSlices, processes_of, room_of, slices_of, switch
 from tangram.drivers.sgpu_km import DEFAULT_ROOT, SgpuKm
 from tangram.drivers.watchdog import DEFAULT_LIMIT, Watchdog
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
@@ -87,6 +87,9 @@ class MtmlDriver(RuntimeMakesSlices):
 
     def room(self, uuid: CardUuid) -> SliceRoom:
         return self._watch("room", lambda: room_of(self._module, self._device(uuid)))
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        self._watch("set_sliced", lambda: switch(self._module, self._device(uuid), on=on))
 
     def close(self) -> None:
         """Shut the library down and unload it; one that hangs is left alone."""

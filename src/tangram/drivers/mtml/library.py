@@ -19,7 +19,7 @@ from typing import Final, cast
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mtml.calls import FUNCTIONS, Calls
-from tangram.drivers.mtml.package import MODULE, fresh_copy
+from tangram.drivers.mtml.package import MODULE, fresh_copy, give_back
 from tangram.units.na import NA
 
 RESTART_PAUSE: Final = 5.0
@@ -96,6 +96,7 @@ class Library:
             calls.raw("mtmlLibraryInit")
         except OSError as error:
             self._package = None
+            give_back(package)
             raise DriverError(
                 Kind.NO_LIBRARY,
                 f"{self._wanted or NAMES} cannot be loaded ({_first_line(error)}); {INSTALL}, or name the file",
@@ -110,8 +111,11 @@ class Library:
 
     def _unload(self) -> None:
         stopped = self._shut_down()
-        library = getattr(self._package, "mtmlLib", None)
-        self._package, self._file, self._stamp = None, "", ()
+        package, self._package = self._package, None
+        self._file, self._stamp = "", ()
+        if package is not None:
+            give_back(package)
+        library = getattr(package, "mtmlLib", None)
         # Unmapping a library that refused to stop could take code away from threads it still runs.
         if stopped and isinstance(library, ctypes.CDLL):
             self._entering("dlclose", "")

@@ -35,10 +35,25 @@ RECORD_SIZES: Final = {
 INSTALL: Final = "install mthreads-ml-py 2.4.3 or newer, for example with pip install 'tangram-gpu[mthreads]'"
 
 _COPIES = count(1)
+_unused: list[ModuleType] = []
+
+
+def give_back(module: ModuleType) -> None:
+    """Take a copy back that its user needs no more; one that has loaded no library serves the next.
+
+    A copy can be thrown away but never freed: ctypes remembers its records. On a machine without the library, where
+    somebody looks every few seconds, that would grow for ever.
+    """
+    if vars(module).get("mtmlLib") is None:
+        _unused.append(module)
 
 
 def fresh_copy() -> ModuleType:
     """A copy of `pymtml` that has loaded no library yet. Raises `no-library` when it is missing or unfit."""
+    try:
+        return _unused.pop()
+    except IndexError:
+        pass
     found = util.find_spec(MODULE)
     if found is None or found.origin is None:
         raise DriverError(

@@ -1,7 +1,8 @@
 """Moore Threads slices in our records, for every way of reaching the cards.
 
 Whether a card is sliced is decided by which kernel module holds it, and the vendor's container runtime makes slices
-from a container's environment; so this answers questions and refuses changes, with the sentence that says who to ask.
+from a container's environment; so this answers questions, hands a card to the module or takes it back, and refuses
+every other change with the sentence that says who to ask.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.sgpu_km import KernelSlice, SgpuKm
+from tangram.drivers.sgpu_km import CARDS_FILE, KernelSlice, SgpuKm
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, DeviceNodes, Process, Slice, SliceRoom
 from tangram.units.ids import CardUuid
@@ -76,11 +77,62 @@ def room_of(module: SgpuKm, device: Device) -> SliceRoom:
     )
 
 
+def switch(module: SgpuKm, device: Device, *, on: bool) -> None:
+    """Hand a card to the kernel module, or take it back.
+
+    Taking back is refused while there is a slice. Nobody counts the processes on a card that is whole, so whoever
+    hands one over has to know that it is idle.
+    """
+    number = kernel_number(device.nodes, device.index)
+    before = _held_cards(module)
+    if (number in before) is on:
+        return
+    if not on:
+        _require_no_slices(module, device.index, number)
+    wanted = sorted({*before, number} if on else {*before} - {number})
+    try:
+        module.bind(wanted)
+    except DriverError:
+        if not on:
+            # The kernel has no error of its own for a slice that came in between.
+            _require_no_slices(module, device.index, number)
+        raise
+    if (number in _held_cards(module)) is not on:
+        raise DriverError(
+            Kind.FAILED,
+            f"card {device.index} was {'handed to' if on else 'taken from'} the sgpu_km module, which still says "
+            f"otherwise; look for its messages in the kernel log",
+            call=str(module.root / CARDS_FILE),
+        )
+
+
+def _held_cards(module: SgpuKm) -> tuple[int, ...]:
+    bound = module.bound_cards()
+    if not module.present or isinstance(bound, NotAvailable):
+        raise DriverError(
+            Kind.NOT_SUPPORTED,
+            "the sgpu_km module is not loaded, or does not say which cards it slices; load it first",
+            call=str(module.root / CARDS_FILE),
+        )
+    return bound
+
+
+def _require_no_slices(module: SgpuKm, index: int, number: int) -> None:
+    if present := module.slices(number):
+        raise DriverError(
+            Kind.BUSY,
+            f"card {index} still has {len(present)} slices; wait until their containers have ended",
+            call=str(module.root / CARDS_FILE),
+        )
+
+
 class RuntimeMakesSlices:
     """The half of the driver interface that changes things, for a vendor whose container runtime does that."""
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
-        del memory, cores, name
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
+        del memory, cores, name, online
         _refuse(uuid, "made")
 
     def resize_slice(
@@ -98,6 +150,13 @@ class RuntimeMakesSlices:
             Kind.NOT_SUPPORTED,
             f"the policy of card {uuid} cannot be set to {policy} from here: on Moore Threads nodes it is "
             "set by the vendor's ClusterConfig, or by an administrator while the card has no slice",
+        )
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        raise DriverError(
+            Kind.NOT_SUPPORTED,
+            f"card {uuid} cannot be switched to {'slices' if on else 'one whole card'} from here; use the vendor's "
+            "library, or write the list of sliced cards to the sgpu_km module",
         )
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:

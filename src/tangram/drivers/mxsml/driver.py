@@ -114,13 +114,15 @@ class MxsmlDriver:
     def room(self, uuid: CardUuid) -> SliceRoom:
         return self._ask(lambda binding: slices.room(binding, self._find(binding, uuid)), "room")
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
         slicing.check_memory(memory)
         slicing.check_cores(cores)
         slicing.check_name(name)
 
         def work(binding: Binding, seen: Sighting) -> Slice:
-            return slicing.create(binding, seen, memory=memory, cores=cores, name=name)
+            return slicing.create(binding, seen, memory=memory, cores=cores, name=name, online=online)
 
         return self._change(uuid, work, "CreateSgpu")
 
@@ -152,14 +154,11 @@ class MxsmlDriver:
 
         def work(binding: Binding, seen: Sighting) -> None:
             slicing.existing(binding, seen, slice_id)
-            binding.library.must(
-                "SetSgpuDeviceQueuePriority", seen.number, slice_id, int(online), about=f"slice {slice_id}"
-            )
+            slicing.set_online(binding, seen, slice_id, online=online)
 
         self._change(uuid, work, "SetSgpuDeviceQueuePriority")
 
-    def set_slicing(self, uuid: CardUuid, *, on: bool) -> None:
-        """Switch a card between native and sGPU mode. MetaX only, so not part of `Driver`."""
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
         self._change(uuid, lambda binding, seen: slicing.switch(binding, seen, on=on), "SetSgpuToggle")
 
     def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:

@@ -17,11 +17,10 @@ from tangram.drivers.mxsml.processes import processes_on, slice_users
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.drivers.mxsml.slices import ALL_CORES, listing, read, room
 from tangram.model.devices import Slice
-from tangram.units.memory import MIB, Bytes, from_mib, memory_text
+from tangram.units.memory import MIB, Bytes, memory_text
 from tangram.units.na import NA, NotAvailable, known
-from tangram.vendors.metax.products import MOST_SLICES
+from tangram.vendors.metax.products import MEMORY_STEP, MOST_SLICES
 
-MEMORY_STEP: Final = from_mib(128)
 LONGEST_NAME: Final = functions.ALIAS_BYTES - 1
 
 
@@ -51,8 +50,8 @@ def check_name(name: str) -> None:
         )
 
 
-def create(binding: Binding, seen: Sighting, *, memory: Bytes, cores: int, name: str) -> Slice:
-    """Make a slice, name it, and prove that it is what was asked for."""
+def create(binding: Binding, seen: Sighting, *, memory: Bytes, cores: int, name: str, online: bool) -> Slice:
+    """Make a slice, name it, let it go first if it is online, and prove that it is what was asked for."""
     _require_slicing(binding, seen)
     _require_room(binding, seen, memory=memory, cores=cores)
     made = (c_uint * 16)()
@@ -67,10 +66,23 @@ def create(binding: Binding, seen: Sighting, *, memory: Bytes, cores: int, name:
             binding.library.must(
                 "SetSgpuAlias", seen.number, slice_id, byref(text), about=f"slice {slice_id}"
             )
-        return _proven(binding, seen, slice_id, memory=memory, cores=cores, name=name)
-    except DriverError:
-        binding.library.call("RemoveSgpu", seen.number, slice_id)
+        if online:
+            set_online(binding, seen, slice_id, online=True)
+        found = _proven(binding, seen, slice_id, memory=memory, cores=cores, name=name)
+        if online and found.online is not True:
+            raise _not_online(seen, slice_id)
+    except DriverError as error:
+        if binding.library.call("RemoveSgpu", seen.number, slice_id) != codes.DONE:
+            raise _left_behind(seen, slice_id, error) from error
         raise
+    return found
+
+
+def set_online(binding: Binding, seen: Sighting, slice_id: int, *, online: bool) -> None:
+    """Say whether a slice may suspend the others of its card."""
+    binding.library.must(
+        "SetSgpuDeviceQueuePriority", seen.number, slice_id, int(online), about=f"slice {slice_id}"
+    )
 
 
 def resize(
@@ -199,6 +211,24 @@ def _proven(
             call=f"{functions.PREFIX}GetSgpuAlias",
         )
     return made
+
+
+def _not_online(seen: Sighting, slice_id: int) -> DriverError:
+    return DriverError(
+        Kind.FAILED,
+        f"slice {slice_id} of card {seen.number} should be online and reads back as offline",
+        call=f"{functions.PREFIX}SetSgpuDeviceQueuePriority",
+    )
+
+
+def _left_behind(seen: Sighting, slice_id: int, error: DriverError) -> DriverError:
+    return DriverError(
+        error.kind,
+        f"{error.sentence}; and slice {slice_id} of card {seen.number}, made before that, could not be removed",
+        call=error.call,
+        vendor_code=error.vendor_code,
+        vendor_text=error.vendor_text,
+    )
 
 
 def _occupied(slice_id: int, pids: tuple[int, ...]) -> DriverError:

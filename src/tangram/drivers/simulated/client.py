@@ -151,10 +151,13 @@ class SimulatedClient:
     def room(self, uuid: CardUuid) -> SliceRoom:
         return restored(SliceRoom, self._call(Call.ROOM, uuid=uuid))
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
-        return restored(
-            Slice, self._call(Call.CREATE_SLICE, uuid=uuid, memory=memory, cores=cores, name=name)
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
+        answer = self._call(
+            Call.CREATE_SLICE, uuid=uuid, memory=memory, cores=cores, name=name, online=online
         )
+        return restored(Slice, answer)
 
     def resize_slice(
         self, uuid: CardUuid, slice_id: int, *, memory: Bytes | None = None, cores: int | None = None
@@ -168,6 +171,9 @@ class SimulatedClient:
 
     def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:
         self._call(Call.REMOVE_SLICE, uuid=uuid, slice_id=slice_id)
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        self._call(Call.SET_SLICED, uuid=uuid, on=on)
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:
         self._call(Call.SET_VIRTUAL_FUNCTIONS, uuid=uuid, count=count)

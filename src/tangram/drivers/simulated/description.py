@@ -55,6 +55,7 @@ class Call(StrEnum):
     RESIZE_SLICE = "resize_slice"
     SET_POLICY = "set_policy"
     REMOVE_SLICE = "remove_slice"
+    SET_SLICED = "set_sliced"
     SET_VIRTUAL_FUNCTIONS = "set_virtual_functions"
 
 

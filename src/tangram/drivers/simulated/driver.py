@@ -57,9 +57,11 @@ class SimulatedDriver:
         self._enter(Call.ROOM, uuid)
         return self.world.room(uuid)
 
-    def create_slice(self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "") -> Slice:
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
         self._enter(Call.CREATE_SLICE, uuid)
-        return self.world.create_slice(uuid, memory, cores, name)
+        return self.world.create_slice(uuid, memory, cores, name, online=online)
 
     def resize_slice(
         self, uuid: CardUuid, slice_id: int, *, memory: Bytes | None = None, cores: int | None = None
@@ -74,6 +76,10 @@ class SimulatedDriver:
     def remove_slice(self, uuid: CardUuid, slice_id: int) -> None:
         self._enter(Call.REMOVE_SLICE, uuid)
         self.world.remove_slice(uuid, slice_id)
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        self._enter(Call.SET_SLICED, uuid)
+        self.world.set_sliced(uuid, on=on)
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:
         self._enter(Call.SET_VIRTUAL_FUNCTIONS, uuid)

@@ -17,11 +17,10 @@ from tangram.drivers.simulated.refusing import refused
 from tangram.drivers.simulated.state import WHOLE, CardState, SliceState
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import SliceRoom, SriovState
-from tangram.units.memory import MIB, Bytes, memory_text
-from tangram.vendors.metax.products import MOST_SLICES, VIRTUAL_FUNCTION_COUNTS
+from tangram.units.memory import Bytes, memory_text
+from tangram.vendors.metax.products import MEMORY_STEP, MOST_SLICES, VIRTUAL_FUNCTION_COUNTS
 from tangram.vendors.wording import either
 
-MEMORY_STEP: Final = 128 * MIB
 MOST_CORES: Final = 100
 LONGEST_NAME: Final = 31
 """Bytes that the kernel keeps of an alias."""
@@ -41,7 +40,7 @@ def room(spec: CardSpec, state: CardState) -> SliceRoom:
 
 
 def create(
-    spec: CardSpec, state: CardState, memory: Bytes, cores: int, name: str
+    spec: CardSpec, state: CardState, memory: Bytes, cores: int, name: str, *, online: bool = False
 ) -> tuple[CardState, SliceState]:
     """The card with one slice more."""
     if not state.sliced:
@@ -66,6 +65,7 @@ def create(
         memory=memory,
         cores=cores,
         name=name,
+        online=online,
         serial=state.slices_made,
     )
     slices = tuple(sorted((*state.slices, made), key=lambda each: each.id))

@@ -111,6 +111,13 @@ def stop(state: CardState, container: str) -> CardState:
     return msgspec.structs.replace(state, slices=slices, holders=holders)
 
 
+def set_sliced(spec: CardSpec, state: CardState, *, on: bool) -> CardState:
+    """The card held by the sgpu module, or by nobody; an administrator's doing, not the runtime's."""
+    if on is not state.sliced and (state.slices or state.busy):
+        raise refused(Kind.BUSY, spec, "it has slices or is in use", "wait until it is idle")
+    return msgspec.structs.replace(state, sliced=on)
+
+
 def tiers(memory: Bytes) -> tuple[Bytes, ...]:
     """Sizes that the runtime makes on a card of that memory."""
     return (*(tier for tier in KERNEL_TIERS if tier < memory), memory)

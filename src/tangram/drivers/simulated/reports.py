@@ -81,6 +81,7 @@ def slice_of(
         cores=each.cores,
         uuid=slice_uuid(parent, each) if metax else "",
         name=each.name,
+        online=each.online if metax else NA,
         minor=spec.position * 16 + each.id if metax else slice_minor(spec, each.id),
         memory_used=Bytes(0) if holder is None else holder.memory,
         utilisation_percent=part_utilisation(spec, state, each.id, now),

@@ -72,12 +72,20 @@ def _whole(fields: Mapping[str, object], key: str) -> int:
     return value
 
 
+def _truth(fields: Mapping[str, object], key: str) -> bool:
+    value = fields.get(key)
+    if not isinstance(value, bool):
+        raise DriverError(Kind.INVALID, f"{key} is missing or neither true nor false; send one of these")
+    return value
+
+
 def _create(driver: SimulatedDriver, fields: Mapping[str, object]) -> object:
     return driver.create_slice(
         _uuid(fields),
         memory=Bytes(_whole(fields, "memory")),
         cores=_whole(fields, "cores"),
         name=_text(fields, "name"),
+        online=_truth(fields, "online"),
     )
 
 
@@ -113,6 +121,7 @@ _CALLS: Final[dict[str, Callable[[SimulatedDriver, Mapping[str, object]], object
     Call.RESIZE_SLICE: _resize,
     Call.SET_POLICY: _policy,
     Call.REMOVE_SLICE: lambda driver, fields: driver.remove_slice(_uuid(fields), _whole(fields, "slice_id")),
+    Call.SET_SLICED: lambda driver, fields: driver.set_sliced(_uuid(fields), on=_truth(fields, "on")),
     Call.SET_VIRTUAL_FUNCTIONS: lambda driver, fields: driver.set_virtual_functions(
         _uuid(fields), _whole(fields, "count")
     ),

@@ -21,6 +21,7 @@ class SliceState(msgspec.Struct, frozen=True, kw_only=True):
     memory: Bytes
     cores: int
     name: str = ""
+    online: bool = False
     serial: int
     """The how-many-th slice of its card it is, which keeps the uuid of a later slice in the same slot apart."""
 

@@ -146,10 +146,14 @@ class World:
 
     # ----------------------------------------------------------------------------------------------- changing
 
-    def create_slice(self, uuid: CardUuid, memory: Bytes, cores: int, name: str) -> Slice:
+    def create_slice(
+        self, uuid: CardUuid, memory: Bytes, cores: int, name: str, *, online: bool = False
+    ) -> Slice:
         with self._lock:
             spec = self._metax(uuid)
-            state, made = metax_rules.create(spec, self._state(spec.position), memory, cores, name)
+            state, made = metax_rules.create(
+                spec, self._state(spec.position), memory, cores, name, online=online
+            )
             self._states[spec.position] = state
             return slice_of(self.description, spec, state, made, self.now())
 
@@ -172,8 +176,9 @@ class World:
 
     def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
         with self._lock:
-            spec = self._metax(uuid)
-            self._states[spec.position] = metax_rules.set_sliced(spec, self._state(spec.position), on=on)
+            spec = self._whole(uuid)
+            rules = metax_rules.set_sliced if spec.vendor is Vendor.METAX else mthreads_runtime.set_sliced
+            self._states[spec.position] = rules(spec, self._state(spec.position), on=on)
 
     def set_virtual_functions(self, uuid: CardUuid, count: int) -> None:
         with self._lock:
@@ -256,9 +261,13 @@ class World:
         return state
 
     def _metax(self, uuid: CardUuid) -> CardSpec:
-        spec = self.spec_of(uuid)
+        spec = self._whole(uuid)
         if spec.vendor is not Vendor.METAX:
             raise metax_rules.not_metax(spec)
+        return spec
+
+    def _whole(self, uuid: CardUuid) -> CardSpec:
+        spec = self.spec_of(uuid)
         if uuid not in self._by_uuid:
             raise refused(Kind.NOT_SUPPORTED, spec, "that is a virtual function of it", "name the card")
         return spec

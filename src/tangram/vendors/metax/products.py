@@ -8,6 +8,8 @@ from tangram.vendors.products import Catalogue, Product, ServerLayout
 
 MOST_SLICES: Final = 16
 """Slices the driver makes of one card."""
+MEMORY_STEP: Final = from_mib(128)
+"""The driver makes slices in steps of this."""
 VIRTUAL_FUNCTION_COUNTS: Final = (1, 2, 4, 8)
 
 

@@ -24,6 +24,7 @@ CDI_VERSION: Final = "0.6.0"
 _KIND_PART = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]")
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?")
 _ENV_NAME = re.compile(r"[^=\0]+")
+_ANNOTATION_KEY = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?/[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PERMISSIONS = re.compile(r"r?w?m?")
 _LONGEST_FILE_NAME = 255
 
@@ -54,6 +55,8 @@ class CdiDevice(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = {}
     device_nodes: tuple[CdiDeviceNode, ...] = ()
     mounts: tuple[CdiMount, ...] = ()
+    annotations: Mapping[str, str] = {}
+    """Remarks of the writer; runtimes pass over them."""
 
 
 class CdiSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,14 +108,26 @@ def spec_text(spec: CdiSpec) -> str:
         {
             "cdiVersion": CDI_VERSION,
             "kind": spec.kind,
-            "devices": [{"name": device.name, "containerEdits": _edits(device)} for device in spec.devices],
+            "devices": [_device(device) for device in spec.devices],
         },
         "a CDI spec",
     )
 
 
+def _device(device: CdiDevice) -> dict[str, object]:
+    edits = _edits(device)
+    remarks: dict[str, object] = {"annotations": dict(device.annotations)} if device.annotations else {}
+    return {"name": device.name, **remarks, "containerEdits": edits}
+
+
 def _edits(device: CdiDevice) -> dict[str, object]:
     _check_device_name(device.name)
+    for key in device.annotations:
+        if not _ANNOTATION_KEY.fullmatch(key):
+            raise WireError(
+                "cdi-annotation",
+                f"CDI device {device.name} has the annotation {shown(key)}: a key is written domain/name",
+            )
     for name, value in device.env.items():
         if not _ENV_NAME.fullmatch(name) or "\0" in value:
             raise WireError("cdi-env", f"CDI device {device.name} sets {shown(name)}, which is no variable")

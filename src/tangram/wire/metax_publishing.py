@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from tangram.engine import card_sets
+from tangram.engine.layout import layout_of
 from tangram.engine.usage import NOTHING, Hold
-from tangram.model.cards import Card, Vendor
+from tangram.engine.weights import DEFAULT_WEIGHTS, METAX_WEIGHTS
+from tangram.model.cards import Card, CardMode, Vendor
+from tangram.model.nodes import Node
 from tangram.model.topology import LinkKind, Topology
-from tangram.units.ids import CardUuid
+from tangram.units.ids import CardUuid, NodeName
 from tangram.units.memory import Bytes, floor_mib
 from tangram.wire.metax_listing import ListedCard
+from tangram.wire.metax_topology import LinkZone
+
+
+class TopologyFigures(NamedTuple):
+    """Per number of cards, up to those free now."""
+
+    scores: dict[int, int]
+    losses: dict[int, int]
 
 
 def listing_of(
@@ -27,6 +42,69 @@ def listing_of(
     )
 
 
+def figures_of(
+    cards: Sequence[Card], topology: Topology | None, held: Mapping[CardUuid, Hold]
+) -> TopologyFigures | None:
+    """What a set of whole cards that are free now is worth, and costs the rest; None where nothing can be said.
+
+    That is: no card is offered whole, the links are unknown, or there are more cards than can be weighed.
+    """
+    places = [at for at, card in enumerate(cards) if _is_whole(card)]
+    if not places or topology is None:
+        return None
+    number = {at: place for place, at in enumerate(places)}
+    links = tuple(
+        replace(link, a=number[link.a], b=number[link.b])
+        for link in topology.links
+        if link.a in number and link.b in number
+    )
+    whole = tuple(cards[at] for at in places)
+    part = Node(name=NodeName(""), cards=whole, topology=Topology(len(whole), links))
+    layout = layout_of(part, DEFAULT_WEIGHTS)
+    if layout is None:
+        return None
+    free = sum(1 << place for place, card in enumerate(whole) if _is_free(card, held))
+    return TopologyFigures(card_sets.scores(layout, free), card_sets.losses(layout, free))
+
+
+def zones_of(
+    cards: Sequence[Card], topology: Topology | None, held: Mapping[CardUuid, Hold]
+) -> tuple[LinkZone, ...]:
+    """The groups that MetaXLink joins, with the whole cards in each.
+
+    A group is called after its number in the listing, whether or not others have whole cards too.
+    """
+    numbers = _zones(len(cards), topology)
+    zones: list[LinkZone] = []
+    for number in range(1, max(numbers, default=0) + 1):
+        whole = [
+            card for card, zone in zip(cards, numbers, strict=True) if zone == number and _is_whole(card)
+        ]
+        if whole:
+            zones.append(
+                LinkZone(
+                    name=f"gpu-group-{number - 1}",
+                    weight=METAX_WEIGHTS.link,
+                    capacity=len(whole),
+                    allocatable=sum(map(_works, whole)),
+                    available=sum(_is_free(card, held) for card in whole),
+                )
+            )
+    return tuple(zones)
+
+
+def _is_whole(card: Card) -> bool:
+    return card.vendor is Vendor.METAX and card.mode is CardMode.WHOLE
+
+
+def _works(card: Card) -> bool:
+    return card.healthy and not card.cordoned
+
+
+def _is_free(card: Card, held: Mapping[CardUuid, Hold]) -> bool:
+    return _works(card) and held.get(card.uuid, NOTHING) == NOTHING
+
+
 def _listed(card: Card, zone: int, held: Hold) -> ListedCard:
     return ListedCard(
         uuid=card.uuid,
@@ -39,7 +117,7 @@ def _listed(card: Card, zone: int, held: Hold) -> ListedCard:
         available_compute=max(0, card.cores - held.cores),
         available_vram_mib=floor_mib(Bytes(max(0, card.memory - held.memory))),
         numa=card.numa,
-        healthy=card.healthy and not card.cordoned,
+        healthy=_works(card),
         qos_policy="" if card.announced_qos is None else card.announced_qos.value,
         link_zone=zone,
     )

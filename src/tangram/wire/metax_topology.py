@@ -34,7 +34,7 @@ class LinkZone(msgspec.Struct, frozen=True, kw_only=True):
     """`gpu-group-0` and up."""
     kind: str = DIRECT_LINK
     weight: int | None = None
-    """Sum of the pair weights inside the zone."""
+    """What a direct link adds to the worth of a pair."""
     capacity: int = 0
     allocatable: int = 0
     available: int = 0

@@ -29,6 +29,11 @@ STAND_IN: Final = "mthreads"
 _LARGEST_MEMORY = 2**44
 
 
+def memory_label(index: int) -> str:
+    """The label that says how many bytes a card has."""
+    return f"mthreads.com/gpu{index}.memory"
+
+
 def mthreads_cards(facts: NodeFacts, reported: Sequence[Card]) -> tuple[Card, ...]:
     """Every Moore Threads card of the node once; `reported` are those of its `Device`, matched by number."""
     sliced = _sliced_indexes(facts)
@@ -130,5 +135,5 @@ def _sliced_memory(facts: NodeFacts, sliced: tuple[int, ...]) -> Mapping[int, By
 
 
 def _labelled_memory(facts: NodeFacts, index: int) -> Bytes:
-    size = loose.integer(facts.labels.get(f"mthreads.com/gpu{index}.memory"))
+    size = loose.integer(facts.labels.get(memory_label(index)))
     return Bytes(size) if size is not None and 0 < size <= _LARGEST_MEMORY else Bytes(0)

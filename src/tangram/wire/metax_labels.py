@@ -1,0 +1,103 @@
+"""The labels by which MetaX's users choose nodes: which cards a node has, and which driver.
+
+A node has one set of labels and may have cards of two models. The labels speak of the model that most of its cards
+are, and of equally many the one of the lowest card, so that they describe cards that exist rather than a mixture.
+
+The manual writes `C500`, newer releases of the vendor write `MXC500`, as their library does. The library's spelling is
+the usual one here: every other tool of the node prints it, and a node labelled by the vendor carries it today.
+
+`gpu.driver.mode` says who put the driver there: the host's administrator, or the cluster's own components. No driver
+tells that about itself. Unless somebody says, the label follows the kind of driver: `cloud` for the one that hands out
+virtual functions, `native` for the plain one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from tangram.model.cards import Vendor
+from tangram.model.devices import Device, DriverMode
+from tangram.vendors.metax.products import CATALOGUE
+from tangram.wire.metax_cards import LABEL_MEMORY, LABEL_PRODUCT, LABEL_VIRTUAL_FUNCTIONS
+from tangram.wire.node_labels import (
+    DRIVER_PARTS,
+    FALSE,
+    TRUE,
+    commonest,
+    legal_value,
+    memory_value,
+    physical_cards,
+    version_labels,
+)
+
+INSTALLED: Final = "metax-tech.com/gpu.installed"
+DRIVER_READY: Final = "metax-tech.com/driver.ready"
+DRIVER: Final = "metax-tech.com/gpu.driver"
+DRIVER_MODE: Final = f"{DRIVER}.mode"
+FAMILY: Final = "metax-tech.com/gpu.family"
+SRIOV: Final = "metax-tech.com/gpu.sriov"
+
+OURS: Final = frozenset(
+    {
+        INSTALLED,
+        DRIVER_READY,
+        *(f"{DRIVER}.{part}" for part in DRIVER_PARTS),
+        DRIVER_MODE,
+        FAMILY,
+        LABEL_MEMORY,
+        LABEL_PRODUCT,
+        SRIOV,
+        LABEL_VIRTUAL_FUNCTIONS,
+    }
+)
+"""Everything this module ever writes. `maca.ready` and `runtime.ready` are the operator's."""
+
+
+def is_ours(key: str) -> bool:
+    """Whether a label is one that we may change or remove."""
+    return key in OURS
+
+
+class Choices(msgspec.Struct, frozen=True, kw_only=True):
+    """What an administrator may decide about the labels."""
+
+    short_products: bool = False
+    """`C500` instead of `MXC500`."""
+    driver_mode: DriverMode | None = None
+    """Who put the driver there, where that is known."""
+
+
+_USUAL: Final = Choices()
+
+
+def label_set(
+    devices: Sequence[Device] | None, *, on_bus: bool, choices: Choices = _USUAL
+) -> Mapping[str, str]:
+    """Every label of the node, from the cards that the driver lists; None where no driver answers.
+
+    `on_bus` says whether a card sits on the PCI bus, whoever drives it. Without one, and without a driver that lists
+    one, the node carries `gpu.installed=false` and nothing else.
+    """
+    cards = physical_cards(devices or (), Vendor.METAX)
+    if not cards:
+        return {INSTALLED: TRUE, DRIVER_READY: FALSE} if on_bus else {INSTALLED: FALSE}
+    product = commonest(card.product for card in cards) or ""
+    alike = [card for card in cards if card.product == product]
+    functions = commonest(card.virtual_functions for card in alike)
+    described = {
+        DRIVER_MODE: choices.driver_mode or commonest(card.mode for card in alike) or "",
+        FAMILY: legal_value(commonest(card.family for card in alike) or ""),
+        LABEL_MEMORY: memory_value(commonest(card.memory for card in alike)),
+        LABEL_PRODUCT: legal_value(CATALOGUE.unbranded(product) if choices.short_products else product),
+        SRIOV: commonest(card.sriov for card in alike) or "",
+        LABEL_VIRTUAL_FUNCTIONS: "" if functions is None else str(functions),
+    }
+    return {
+        INSTALLED: TRUE,
+        DRIVER_READY: TRUE,
+        **version_labels(DRIVER, commonest(card.driver_version for card in alike)),
+        **{key: str(value) for key, value in described.items() if value},
+    }

@@ -1,0 +1,37 @@
+"""What a Moore Threads container is given: variables that the vendor's runtime reads, because it makes the slice.
+
+Memory is in bytes, compute as a weight against the other slices of the card; we write the sixteenths that were granted,
+so weights of one card are on one scale. The two `ALLOCATED` variables repeat the units for people and for the vendor's
+tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tangram.units.memory import SGPU_MEMORY_UNIT, Bytes
+
+VISIBLE: Final = "MTHREADS_VISIBLE_DEVICES"
+CAPABILITIES: Final = "MTHREADS_DRIVER_CAPABILITIES"
+MEMORY_LIMIT: Final = "MTHREADS_QOS_MEMORY_LIMIT"
+WEIGHT: Final = "MTHREADS_QOS_COMPUTING_POWER_WEIGHT"
+MEMORY_UNITS: Final = "MTHREADS_ALLOCATED_SGPU_MEMORY_DEVICES"
+CORE_UNITS: Final = "MTHREADS_ALLOCATED_SGPU_CORE_DEVICES"
+
+
+def whole_environment(numbers: Sequence[int]) -> dict[str, str]:
+    """Whole cards by their physical numbers, which the runtime takes literally."""
+    return {VISIBLE: ",".join(str(number) for number in sorted(numbers))}
+
+
+def slice_environment(numbers: Sequence[int], memory: Bytes, cores: int) -> dict[str, str]:
+    """A part of each card: `memory` and `cores` are of one card, the units are of all of them."""
+    cards = max(1, len(numbers))
+    return {
+        **whole_environment(numbers),
+        MEMORY_LIMIT: str(memory),
+        WEIGHT: str(max(1, cores)),
+        MEMORY_UNITS: str(memory * cards // SGPU_MEMORY_UNIT),
+        CORE_UNITS: str(cores * cards),
+    }

@@ -1,0 +1,54 @@
+"""The one variable by which a MetaX container learns of its slices."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tangram.model.grants import GrantedSlice
+from tangram.units.ids import CardUuid
+from tangram.units.memory import Bytes, from_gib, from_mib
+from tangram.wire.errors import WireError
+from tangram.wire.metax_container import SLICES, aliases_in, slice_environment
+
+FOUR_GIB = from_gib(4)
+
+
+def part(name: str = "tangram-a", memory: Bytes = FOUR_GIB, number: int = 2) -> GrantedSlice:
+    return GrantedSlice(card=CardUuid("GPU-0"), id=number, name=name, memory=memory, cores=25)
+
+
+def test_a_slice_is_written_as_the_one_public_source_has_it() -> None:
+    assert slice_environment([("0000:10:00.0", part())]) == {
+        "METAX_SGPUS": "sgpu=0000:10:00.0#2;compute=25;vram=4096;alias=tangram-a"
+    }
+
+
+def test_several_are_joined_by_commas_in_their_order() -> None:
+    text = slice_environment([("0000:10:00.0", part("b")), ("0000:20:00.0", part("a", from_mib(512), 0))])[
+        SLICES
+    ]
+    assert text == (
+        "sgpu=0000:10:00.0#2;compute=25;vram=4096;alias=b,sgpu=0000:20:00.0#0;compute=25;vram=512;alias=a"
+    )
+
+
+@given(st.lists(st.from_regex(r"tangram-[0-9a-f]{22}", fullmatch=True), min_size=1, max_size=5))
+def test_the_names_are_read_back(names: list[str]) -> None:
+    text = slice_environment([("0000:10:00.0", part(name)) for name in names])[SLICES]
+    assert aliases_in(text) == tuple(names)
+
+
+@pytest.mark.parametrize("text", ["", ";", "nonsense", "sgpu=x#1;compute=1", "alias", ","])
+def test_texts_without_a_name_have_none(text: str) -> None:
+    assert aliases_in(text) == ()
+
+
+@pytest.mark.parametrize("name", ["", "a;b", "a,b", "a#b", "a=b"])
+def test_a_name_that_would_be_read_as_something_else_is_refused(name: str) -> None:
+    with pytest.raises(WireError, match="cannot name"):
+        slice_environment([("0000:10:00.0", part(name))])
+
+
+def test_a_card_without_an_address_is_refused() -> None:
+    with pytest.raises(WireError, match="cannot name"):
+        slice_environment([("", part())])

@@ -63,6 +63,10 @@ class SmallApiServer:
         self.oldest = self.version
         self.history.clear()
 
+    def belongs(self, path: str, collection: str) -> bool:
+        """Whether an object is one of those listed there."""
+        return path.startswith(collection + "/")
+
     def cut_watches(self) -> None:
         """Every open watch breaks, as when a proxy restarts."""
         self._cut.set()
@@ -98,7 +102,7 @@ class SmallApiServer:
 
     def _list(self, request: web.Request) -> web.Response:
         found = sorted(
-            (path, thing) for path, thing in self.objects.items() if path.startswith(request.path + "/")
+            (path, thing) for path, thing in self.objects.items() if self.belongs(path, request.path)
         )
         if not found and not request.path.rsplit("/", 1)[1].endswith("s"):
             return refusal(404, "NotFound", f"{request.path} not found")
@@ -122,7 +126,7 @@ class SmallApiServer:
             while not cut.is_set():
                 changed = self._changed
                 for version, kind, path, thing in list(self.history):
-                    if version > since and path.startswith(request.path + "/"):
+                    if version > since and self.belongs(path, request.path):
                         await response.write(json.dumps({"type": kind, "object": thing}).encode() + b"\n")
                         since = version
                 waits = [asyncio.create_task(changed.wait()), asyncio.create_task(cut.wait())]

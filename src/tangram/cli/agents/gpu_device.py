@@ -1,0 +1,152 @@
+"""`tangram gpu-device`: the node agent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+from cyclopts import Parameter
+
+from tangram.cli.agents.options import (
+    KubeconfigOption,
+    LogArguments,
+    MetricsAddressOption,
+    NodeNameOption,
+    connection_for,
+    read_metrics_address,
+    read_node_name,
+)
+from tangram.cli.failures import InputError
+from tangram.cli.hardware.asking import DriverOption, RootOption, read_root
+from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.opening import open_driver
+from tangram.services.gpu_device.delivery import Delivery
+from tangram.services.gpu_device.grants import Injection
+from tangram.services.gpu_device.launch import Launch, launch_text
+from tangram.services.gpu_device.settings import AgentSettings
+from tangram.units.durations import DurationError, parse_duration
+
+AGENT: Final = "tangram.services.gpu_device"
+_AUTO = "auto"
+_LONGEST_INTERVAL = 3600.0
+
+_Folder = Annotated[Path, Parameter(metavar="DIR")]
+
+
+def gpu_device(
+    *,
+    node_name: NodeNameOption = "",
+    driver: DriverOption = _AUTO,
+    root: RootOption = "/",
+    config: Annotated[
+        Path | None,
+        Parameter(
+            metavar="DIR", help="Where the ConfigMap device-config is mounted (docs/device-config.md)."
+        ),
+    ] = None,
+    healthy_interval: Annotated[
+        str, Parameter(metavar="SECONDS", help="Between two health checks; 0 switches them off.")
+    ] = "5",
+    cdi: Annotated[
+        str, Parameter(metavar="HOW", help="How devices reach containers: auto, field, annotations or off.")
+    ] = _AUTO,
+    mthreads_injection: Annotated[
+        str, Parameter(metavar="HOW", help="Moore Threads cards: env (the vendor's runtime) or nodes.")
+    ] = Injection.ENV.value,
+    device_plugins: Annotated[_Folder, Parameter(help="The kubelet's folder of device plugins.")] = Path(
+        "/var/lib/kubelet/device-plugins"
+    ),
+    pod_resources: Annotated[Path, Parameter(metavar="SOCKET", help="The kubelet's pod resources.")] = Path(
+        "/var/lib/kubelet/pod-resources/kubelet.sock"
+    ),
+    cdi_dir: Annotated[_Folder, Parameter(help="Where the container runtime reads CDI files.")] = Path(
+        "/var/run/cdi"
+    ),
+    state_dir: Annotated[_Folder, Parameter(help="Where the agent keeps its few notes, on the host.")] = Path(
+        "/run/tangram"
+    ),
+    device_root: Annotated[_Folder, Parameter(help="Where the host has its device nodes.")] = Path("/dev"),
+    kubeconfig: KubeconfigOption = None,
+    metrics_address: MetricsAddressOption = "0.0.0.0:9394",
+    logs: LogArguments | None = None,
+) -> int:
+    """Offer this node's cards to the kubelet."""
+    host = read_root(root)
+    settings = AgentSettings(
+        node=read_node_name(node_name, os.environ),
+        device_plugins=device_plugins,
+        pod_resources=pod_resources,
+        cdi_folder=cdi_dir,
+        state_folder=state_dir,
+        device_root=str(device_root),
+        config_folder=config,
+        runtime_file=host / "etc/containerd/config.toml",
+        delivery=_delivery(cdi),
+        injection=_injection(mthreads_injection),
+        healthy_interval=_interval(healthy_interval),
+    )
+    launch = Launch(
+        settings=settings,
+        driver=driver,
+        root=host,
+        kubeconfig=kubeconfig,
+        address=read_metrics_address(metrics_address),
+        logs=(logs or LogArguments()).read(),
+    )
+    # Said now, while there is somebody to read it.
+    connection_for(kubeconfig, os.environ)
+    _check_driver(driver)
+    return become(launch)
+
+
+def become(launch: Launch) -> NoReturn:
+    """Go on as the agent alone, in this process: nothing of what read the command line stays in its memory."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", AGENT, launch_text(launch)])  # noqa: S606 - ourselves, no shell
+
+
+def _check_driver(text: str) -> None:
+    """A driver that cannot be meant is refused at once; one that is merely not there is waited for."""
+    if text == _AUTO:
+        return
+    try:
+        open_driver(text).close()
+    except DriverError as error:
+        if error.kind is Kind.INVALID:
+            raise InputError(f"{error.sentence.rstrip('.')}.") from None
+
+
+def _delivery(text: str) -> Delivery | None:
+    if text == _AUTO:
+        return None
+    try:
+        return Delivery(text)
+    except ValueError:
+        raise InputError(
+            f"--cdi is {text!r:.80}: it is auto, field, annotations or off; write one of these."
+        ) from None
+
+
+def _injection(text: str) -> Injection:
+    try:
+        return Injection(text)
+    except ValueError:
+        raise InputError(
+            f"--mthreads-injection is {text!r:.80}: it is env or nodes; write one of these."
+        ) from None
+
+
+def _interval(text: str) -> float:
+    written = f"{text}s" if text.replace(".", "", 1).isdecimal() else text
+    try:
+        seconds = float(parse_duration(written)) if text.strip() not in ("0", "0s") else 0.0
+    except DurationError as error:
+        raise InputError(f"--healthy-interval: {error}") from None
+    if not 0 <= seconds <= _LONGEST_INTERVAL:
+        raise InputError(
+            f"--healthy-interval is {text!r:.80}: it is between 0 (off) and 1h; write a number of seconds such as 5."
+        )
+    return seconds

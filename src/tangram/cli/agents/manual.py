@@ -1,0 +1,71 @@
+"""The texts of `--help` for daemons and what goes with them. Lines stay under 80 columns, as in `cli.manual`."""
+
+from typing import Final
+
+GPU_LABEL: Final = """Keep the labels of this node true: which cards it has, and which driver.
+
+As every node runs it, with NODE_NAME from the pod's manifest:
+  tangram gpu-label
+
+From a container that has the host mounted, looking every minute:
+  tangram gpu-label --root /host --interval 1m
+
+Once, with what was changed in kubectl's words, and then end:
+  tangram gpu-label --node-name gpu-1 --once
+
+With simulated cards and your own kubeconfig:
+  tangram gpu-label --node-name gpu-1 --driver simulated:cards.yaml --once
+
+While a node is cordoned (kubectl cordon) its labels are taken off, and with
+them gpu-device; uncordon brings them back. docs/gpu-label.md lists every label.
+Exit status: 0 told to end or done, 1 failed or refused by the API server,
+2 the command line could not be read.
+"""
+
+GPU_DEVICE: Final = """Offer this node's cards to the kubelet, and give containers what they were promised.
+
+As every GPU node runs it, with NODE_NAME from the pod's manifest:
+  tangram gpu-device --config /config
+
+Without a GPU, on simulated cards (see 'tangram simulate-cards serve'):
+  tangram gpu-device --node-name gpu-1 --driver simulated:unix:cards.sock \\
+    --kubeconfig ~/.kube/config --log-dir ''
+
+Health every ten seconds, devices as nodes in the answer instead of CDI:
+  tangram gpu-device --healthy-interval 10 --cdi off
+
+It needs the kubelet's sockets, the CDI folder and /dev of the host;
+docs/gpu-device.md says which, why, and what an interruption can cost.
+Exit status: 0 told to end, 1 failed, 2 the command line could not be read.
+"""
+
+_CORDON_STATUS = """CARD is a uuid, a number, or a number as in GPU-3. The list is kept in the
+node's annotation hami.io/device-cordon. Exit status: 0 done (also when nothing
+was left to do), 1 refused by the API server or no card is known there, 2 the
+command line could not be read or names a card the node does not have.
+"""
+
+CORDON: Final = f"""Take cards of a node out of placement. Pods on them keep running.
+
+One card, by the number that 'tangram devices' shows:
+  tangram cordon gpu-1 3
+
+Several, and by uuid:
+  tangram cordon gpu-1 GPU-0 GPU-1
+  tangram cordon gpu-1 GPU-01e3a5c7-0001-4b0e-9d2f-5d1c8f0a7b31
+
+For programs:
+  tangram cordon gpu-1 3 -o json
+
+{_CORDON_STATUS}"""
+
+UNCORDON: Final = f"""Give cards of a node back to placement.
+
+By number, or by uuid as with cordon:
+  tangram uncordon gpu-1 3
+  tangram uncordon gpu-1 GPU-0 GPU-1
+
+For programs:
+  tangram uncordon gpu-1 3 -o json
+
+{_CORDON_STATUS}"""

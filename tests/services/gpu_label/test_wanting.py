@@ -1,0 +1,42 @@
+"""Nodes as they really come: with nothing, with nonsense, cordoned."""
+
+import pytest
+
+from builders.fake_driver import metax_card
+from tangram.services.gpu_label.looking import Sight
+from tangram.services.gpu_label.wanting import is_ours, wish_for
+from tangram.wire.metax_labels import Choices
+
+SIGHT = Sight(devices=(metax_card(0),))
+
+
+@pytest.mark.parametrize(
+    "node", [{}, {"metadata": None}, {"metadata": {"labels": None}}, {"metadata": {"labels": 3}, "spec": "x"}]
+)
+def test_a_node_that_says_nothing_of_use_gets_its_labels(node: dict[str, object]) -> None:
+    assert wish_for(node, SIGHT).changes["metax-tech.com/gpu.installed"] == "true"
+
+
+@pytest.mark.parametrize("word", [False, None, "true", 1])
+def test_only_a_plain_true_cordons(word: object) -> None:
+    assert not wish_for({"spec": {"unschedulable": word}}, SIGHT).cordoned
+
+
+def test_short_product_names_are_a_choice() -> None:
+    key = "metax-tech.com/gpu.product"
+    assert wish_for({}, SIGHT).labels[key] == "MXC500"
+    assert wish_for({}, SIGHT, Choices(short_products=True)).labels[key] == "C500"
+
+
+def test_a_cordon_takes_every_label_of_ours_and_no_other() -> None:
+    labels = {
+        "metax-tech.com/gpu.installed": "true",
+        "metax-tech.com/runtime.ready": "true",
+        "mthreads.com/gpu3.memory": "1",
+        "tangram.dev/mthreads.count": "4",
+        "tangram.dev/mthreads.installed": "true",
+        "example.com/x": "y",
+    }
+    node = {"metadata": {"labels": labels}, "spec": {"unschedulable": True}}
+    assert wish_for(node, SIGHT).changes == {key: None for key in sorted(labels) if is_ours(key)}
+    assert len(wish_for(node, SIGHT).changes) == 3

@@ -60,6 +60,8 @@ bench: setup ## Measure speed, memory and placement quality (about ten minutes)
 	@for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/filter.py --nodes $$nodes --pods-per-node 10 || exit 1; done
 	$(BIN)/python benchmarks/drivers.py
 	$(BIN)/python benchmarks/placement.py
+	@if [ "$$(id -u)" = 0 ]; then $(MAKE) testbed && $(BIN)/python benchmarks/node_agent.py; else \
+	  echo "The node agent is not measured: that needs a real kubelet, and root (benchmarks/node_agent.py)."; fi
 
 sandbox: ## The whole system with no cluster and no GPU (not there yet)
 	@echo "The sandbox is not built yet: to see where a pod would go and why, use '$(BIN)/tangram explain' (after 'make setup')." >&2; exit 1

@@ -1,0 +1,427 @@
+"""The agent put together: which part hears what from which, what runs side by side, and how it begins and ends.
+
+Serving the kubelet comes first and waits for nobody: not for the API server, and for the driver only as long as a tick.
+Everything else follows from looks at the node, which are taken whenever something happened and now and then besides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+from tangram.daemon.endpoints import Address, serving
+from tangram.daemon.memory import give_back
+from tangram.daemon.running import Supervisor
+from tangram.kube.api import Api
+from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.kube.informer import Informer
+from tangram.kube.recorder import About, Event, Recorder
+from tangram.kubelet.news import News
+from tangram.kubelet.notebook import Notebook
+from tangram.kubelet.plugin import Plugin
+from tangram.kubelet.podresources import PodResourcesClient
+from tangram.kubelet.watching import FolderWatch
+from tangram.services.gpu_device.answers import PluginAnswers
+from tangram.services.gpu_device.bound_pods import BoundPods
+from tangram.services.gpu_device.card_metrics import CardMetrics
+from tangram.services.gpu_device.card_readings import CardReadings
+from tangram.services.gpu_device.card_watch import CardWatch
+from tangram.services.gpu_device.claims import Claims
+from tangram.services.gpu_device.config_folder import ConfigFolder
+from tangram.services.gpu_device.delivery import Delivery
+from tangram.services.gpu_device.direct import Directly
+from tangram.services.gpu_device.giving import Given, Giving, Way
+from tangram.services.gpu_device.grant_files import GrantFiles
+from tangram.services.gpu_device.hardware import Hardware
+from tangram.services.gpu_device.kubelet_view import KubeletView
+from tangram.services.gpu_device.metric_scene import Scene
+from tangram.services.gpu_device.peers import Outcome, lock_to_release, phase_change
+from tangram.services.gpu_device.pod_writes import PodWrites
+from tangram.services.gpu_device.publishing import OwnNode, Publisher
+from tangram.services.gpu_device.refusing import Refused
+from tangram.services.gpu_device.resources import WHOLE
+from tangram.services.gpu_device.settings import AgentSettings
+from tangram.services.gpu_device.slices import Slices
+from tangram.services.gpu_device.survey import Survey
+from tangram.services.gpu_device.switching import Switching
+from tangram.services.gpu_device.telemetry import Telemetry
+from tangram.services.gpu_device.tidying import Tidying
+from tangram.services.gpu_device.turnstile import Turnstile
+from tangram.wire.cdi_support import cdi_passing
+from tangram.wire.nodelock import NODE_LOCK
+
+log = logging.getLogger("tangram.gpu-device")
+
+GRACE_S: Final = 5.0
+"""How long calls of the kubelet may take to end when the agent is told to stop."""
+COMPONENT: Final = "tangram-gpu-device"
+REFUSED: Final = "GpuNotGiven"
+MISCONFIGURED: Final = "GpuConfigRefused"
+CARD_BROKEN: Final = "GpuUnhealthy"
+CARD_WELL: Final = "GpuRecovered"
+_RUNTIME_SILENT: Final = "://Unknown"
+
+
+class Agent:
+    def __init__(self, settings: AgentSettings, api: Api, hardware: Hardware) -> None:
+        self._settings = settings
+        self._api = api
+        self._hardware = hardware
+        self.telemetry: Final = Telemetry()
+        self._due = News()
+        self._news = News()
+        node = settings.node
+        self._config = ConfigFolder(settings.config_folder, node)
+        self._cards = CardWatch(node, hardware, lambda: self._config.config)
+        self._own = OwnNode(self._node_changed)
+        self._pods = BoundPods(lambda: self._cards.inventory, self._happened)
+        self._pods_informer = Informer(
+            api, "/api/v1/pods", self._pods.told, query={"fieldSelector": f"spec.nodeName={node}"}
+        )
+        self._node_informer = Informer(
+            api, "/api/v1/nodes", self._own.told, query={"fieldSelector": f"metadata.name={node}"}
+        )
+        self._recorder = Recorder(api, COMPONENT, str(node))
+        self._writes = PodWrites(api, self.telemetry.wrote)
+        self._resources = PodResourcesClient(settings.pod_resources)
+        self._kubelet = KubeletView(
+            self._resources, Notebook(settings.device_plugins), settings.pauses.listen
+        )
+        self._files = GrantFiles(settings.cdi_folder)
+        self._claims = Claims(settings.state_folder)
+        self._slices = Slices(hardware, self.telemetry.did)
+        self._switching = Switching(hardware, self.telemetry.did, told=settings.pauses.told)
+        self._tidying = Tidying(
+            stock=lambda: self._cards.inventory,
+            pods=self._pods,
+            fresh=self._fresh,
+            kubelet=self._kubelet,
+            hardware=hardware,
+            slices=self._slices,
+            files=self._files,
+            claims=self._claims,
+            counted=self.telemetry.did,
+        )
+        self._survey = Survey(
+            cards=self._cards,
+            kubelet=self._kubelet,
+            pods=self._pods,
+            own=self._own,
+            writes=self._writes,
+            switching=self._switching,
+            fresh=self._fresh,
+            published=lambda: self._own.known and not self._publisher.trouble and self._publisher.settled,
+        )
+        self._publisher = Publisher(
+            api, node, self._own, self._survey.wanted, self.telemetry.wrote, pace=settings.pauses.publish
+        )
+        giving = Giving(
+            stock=lambda: self._cards.inventory,
+            pods=self._pods,
+            kubelet=self._kubelet,
+            files=self._files,
+            claims=self._claims,
+            slices=self._slices,
+            way=self._way,
+            removable=self._tidying.dead_on,
+            news=self._news,
+            patience=settings.patience,
+        )
+        self._answers = PluginAnswers(
+            stock=lambda: self._cards.inventory,
+            pods=self._pods,
+            claims=self._claims,
+            giving=giving,
+            directly=Directly(
+                stock=lambda: self._cards.inventory,
+                pods=self._pods,
+                kubelet=self._kubelet,
+                giving=giving,
+                node_annotations=lambda: self._own.annotations,
+                news=self._news,
+            ),
+            way=self._way,
+            heard=self,
+        )
+        self.readings: Final = CardReadings(lambda: self._cards.inventory, hardware)
+        self.telemetry.registry.register(CardMetrics(self._scene, self.readings.age))
+        self._watch = FolderWatch(settings.device_plugins)
+        self._plugins: dict[str, Plugin] = {}
+        self._health: dict[str, str] = {}
+        self._delivery = Delivery.FIELD
+
+    # ---- life
+
+    async def serve(self, supervisor: Supervisor, address: Address | None) -> int:
+        """Run until told to stop. Raises `OSError` or `SettingError` for what no later try would change."""
+        turnstile = Turnstile(self._settings.state_folder)
+        async with serving(
+            address,
+            self.telemetry.registry,
+            unhealthy=supervisor.unhealthy,
+            unready=self.unready,
+            refresh=self.readings.refresh,
+        ):
+            entering = asyncio.create_task(turnstile.enter())
+            stopping = asyncio.create_task(supervisor.stopping.wait())
+            await asyncio.wait({entering, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not entering.done():
+                entering.cancel()
+                return await supervisor.until_stopped()
+            stopping.cancel()
+            await entering
+            try:
+                self._load()
+                supervisor.vital("the look at pods", self._pods_informer.run())
+                supervisor.vital("the look at the node", self._node_informer.run())
+                supervisor.vital("the look at cards", self._tick(supervisor))
+                supervisor.vital("the survey", self._surveying(supervisor))
+                supervisor.vital("publishing", self._publisher.run())
+                supervisor.vital("releasing locks", self._releasing_locks())
+                supervisor.lasting("writing on pods", self._writes.run)
+                supervisor.lasting("recording events", self._recorder.run)
+                return await supervisor.until_stopped(self._drain, limit=GRACE_S + 5.0)
+            finally:
+                await self._resources.close()
+                await self._hardware.close()
+                turnstile.leave()
+
+    def _load(self) -> None:
+        self._config.refresh()
+        self._tell_config()
+        self._claims.load()
+        for claim in self._files.load():
+            log.warning("a CDI file of ours cannot be read and is left alone", extra={"claim": claim})
+
+    async def _drain(self) -> None:
+        """The scheduler first, so that it sends nobody into the gap; then the kubelet."""
+        self._survey.stopping = True
+        try:
+            async with asyncio.timeout(2.0):
+                await self._publisher.write()
+        except TimeoutError:
+            log.warning("the cluster could not be told of the end in time")
+        await asyncio.gather(*(plugin.drain(GRACE_S) for plugin in self._plugins.values()))
+        try:
+            async with asyncio.timeout(2.0):
+                await self._writes.flush(2.0)
+                await self._recorder.flush()
+        except TimeoutError:
+            log.warning("some events or annotations were not written before the end")
+
+    # ---- looking
+
+    async def _tick(self, supervisor: Supervisor) -> None:
+        del supervisor
+        interval = self._settings.healthy_interval
+        while True:
+            if self._config.refresh():
+                self._tell_config()
+                self._due.announce()
+            before = self._cards.fingerprint
+            await self._cards.look(health=interval > 0)
+            if self._cards.fingerprint != before:
+                self._due.announce()
+            await asyncio.sleep(interval or self._settings.pauses.look_at_least)
+
+    async def _surveying(self, supervisor: Supervisor) -> None:
+        pauses = self._settings.pauses
+        edition, tidied, left_over = -1, -pauses.tidy, False
+        while True:
+            soon = left_over or self._switching.closed
+            begun = time.monotonic()
+            await self._due.after(edition, pauses.look_soon if soon else pauses.look_at_least)
+            if time.monotonic() - begun >= pauses.look_at_least:
+                give_back()
+            edition = self._due.edition
+            noted = self._survey.sight.notes
+            for resource, units in (await self._survey.look()).items():
+                self._plugin(supervisor, resource).offer(units)
+            if self._survey.sight.notes is not noted:
+                self._news.announce()
+            self._withdraw()
+            self._publisher.due()
+            self._tell_health()
+            if time.monotonic() - tidied >= pauses.tidy:
+                tidied = time.monotonic()
+                left_over = await self._tidying.tidy(self._survey.sight)
+            else:
+                # What this look has found dead must not wait for the next thing that happens.
+                left_over = True
+            # Before the cards are known there is nothing to pace, and the kubelet waits to be offered them.
+            await asyncio.sleep(pauses.look_at_most if self._survey.offered() else 0)
+
+    def _plugin(self, supervisor: Supervisor, resource: str) -> Plugin:
+        plugin = self._plugins.get(resource)
+        if plugin is None:
+            plugin = Plugin(
+                self._settings.device_plugins,
+                resource,
+                self._answers,
+                prefers=resource in WHOLE,
+                on_change=lambda: self._registration(resource),
+                watch=self._watch,
+            )
+            self._plugins[resource] = plugin
+            supervisor.vital(f"the plugin of {resource}", plugin.run())
+        return plugin
+
+    def _withdraw(self) -> None:
+        """A resource whose last card is offered otherwise now has no units left; the kubelet keeps its name."""
+        offered = self._survey.offered()
+        for resource, plugin in self._plugins.items():
+            if resource not in offered:
+                plugin.offer(())
+
+    async def _releasing_locks(self) -> None:
+        """Not left to the survey: a peer's scheduler binds the next pod of this node only when the lock is gone."""
+        edition = -1
+        while True:
+            # Now and then besides: a try that nobody answered is repeated.
+            await self._news.after(edition, self._settings.pauses.look_at_least)
+            edition = self._news.edition
+            await self._release_lock()
+
+    async def _release_lock(self) -> None:
+        direct = self._way().delivery is Delivery.DIRECT
+        answered = {each.pod_uid for each in self._survey.sight.allocations}
+        # Without CDI the lock tells for whom Allocate is called, so it is needed until then.
+        served = [each for each in self._pods.all() if not direct or each.kubelet_uid in answered]
+        value = lock_to_release(self._own.annotations, self._settings.node, served, now=int(time.time()))
+        if value is None:
+            return
+        change = {"metadata": {"resourceVersion": self._own.version, "annotations": {NODE_LOCK: None}}}
+        try:
+            await self._api.merge(f"/api/v1/nodes/{self._settings.node}", change)
+        except (ApiError, ApiUnreachable) as error:
+            # Somebody else wrote the node meanwhile, or nobody answers: the next look tries again.
+            log.info("the node lock was not released", extra={"error": str(error)})
+            return
+        self.telemetry.wrote("lock")
+
+    # ---- what the parts tell
+
+    def _node_changed(self) -> None:
+        self._probe()
+        self._happened()
+
+    def _happened(self) -> None:
+        self._news.announce()
+        self._due.announce()
+
+    def _fresh(self) -> bool:
+        return self._pods_informer.synced.is_set() and self._pods_informer.fresh
+
+    def _registration(self, resource: str) -> None:
+        plugin = self._plugins.get(resource)
+        if plugin is not None:
+            self.telemetry.registration(
+                resource,
+                registered=plugin.registered,
+                count=plugin.registrations,
+                seconds=plugin.registration_seconds,
+            )
+
+    def _way(self) -> Way:
+        return Way(
+            delivery=self._settings.delivery or self._delivery,
+            device_root=self._settings.device_root,
+            injection=self._settings.injection,
+        )
+
+    def _probe(self) -> None:
+        """Find out how devices reach containers here. Until the node says what it runs, CDI is taken to be there."""
+        info = self._own.info
+        runtime = info.get("containerRuntimeVersion", "")
+        # The kubelet writes this of a runtime that does not answer just now; what was known stays true.
+        if not runtime or runtime.endswith(_RUNTIME_SILENT) or self._settings.delivery is not None:
+            return
+        try:
+            text = self._settings.runtime_file.read_text("utf-8", "replace")
+        except OSError:
+            text = None
+        passing = cdi_passing(info.get("kubeletVersion", ""), runtime, text)
+        if self._delivery != passing:
+            log.info("devices reach containers otherwise than assumed", extra={"cdi": passing})
+        self._delivery = Delivery(passing)
+
+    def took(self, call: str, resource: str, seconds: float) -> None:
+        self.telemetry.took(call, resource, seconds)
+
+    def allocated(self) -> None:
+        self._due.announce()
+
+    def given(self, given: Given) -> None:
+        pod = given.starting.bound.pod
+        change = phase_change(pod, Outcome.SUCCESS)
+        if change:
+            self._writes.owe(pod.ref, change)
+        self._due.announce()
+
+    def refused(self, resource: str, refused: Refused) -> None:
+        code, sentence = refused.refusal.code, refused.refusal.sentence
+        self.telemetry.refused(resource, code)
+        bound = None
+        if refused.pod is not None:
+            bound = self._pods.by_name.get((str(refused.pod.namespace), str(refused.pod.name)))
+        elif refused.named:
+            namespace, _, name = refused.named.partition("/")
+            bound = self._pods.by_name.get((namespace, name))
+        log.warning(
+            "a container was not given devices", extra={"resource": resource, "code": code, "why": sentence}
+        )
+        if bound is None:
+            whose = f" (pod {refused.named})" if refused.named else ""
+            self._tell_node(REFUSED, f"{resource}{whose}: {sentence} [{code}]", warning=True)
+            return
+        ref = bound.pod.ref
+        about = About("Pod", str(ref.name), str(ref.namespace), str(ref.uid))
+        self._recorder.record(Event(about, REFUSED, f"{sentence} [{code}]"))
+        change = phase_change(bound.pod, Outcome.FAILED)
+        if change:
+            self._writes.owe(ref, change)
+
+    def _tell_config(self) -> None:
+        if self._config.trouble:
+            log.error("the configuration is not in force", extra={"why": self._config.trouble})
+            self._tell_node(MISCONFIGURED, self._config.trouble, warning=True)
+
+    def _tell_health(self) -> None:
+        now = {
+            str(card.uuid): "" if card.healthy else card.health_reason for card in self._cards.inventory.cards
+        }
+        for uuid, reason in now.items():
+            before = self._health.get(uuid, "")
+            if reason and not before:
+                self._tell_node(CARD_BROKEN, f"card {uuid} is unhealthy: {reason}", warning=True)
+            elif before and not reason:
+                self._tell_node(CARD_WELL, f"card {uuid} is healthy again", warning=False)
+        self._health = now
+
+    def _tell_node(self, reason: str, message: str, *, warning: bool) -> None:
+        about = About("Node", str(self._settings.node))
+        self._recorder.record(Event(about, reason, message, warning))
+
+    def _scene(self) -> Scene:
+        return Scene(
+            inventory=self._cards.inventory,
+            usage=self._survey.usage,
+            holdings=self._survey.holdings,
+            pods=self._pods.all(),
+            grants=self._files.all(),
+            readings=self.readings.by_card,
+        )
+
+    def unready(self) -> list[str]:
+        reasons = [
+            f"{resource} is not registered with the kubelet"
+            for resource, plugin in self._plugins.items()
+            if not plugin.registered
+        ]
+        if self._cards.trouble:
+            reasons.append(f"the driver does not answer: {self._cards.trouble}")
+        if not self._pods_informer.synced.is_set():
+            reasons.append("the pods of this node are not known yet")
+        return reasons

@@ -1,0 +1,140 @@
+"""The pods of this node, as the API server tells, ready to be judged.
+
+Each is read once when it changes. When it was bound is taken from the condition that binding sets, which a pod's author
+cannot write; the nanoseconds that schedulers leave behind only order pods of one second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from tangram.kube.api import Object
+from tangram.kube.informer import Change
+from tangram.model.allocations import Tenant
+from tangram.model.nodes import Node
+from tangram.services.gpu_device.guard_rules_asked import settings_for
+from tangram.services.gpu_device.records import BoundPod, Inventory
+from tangram.units.ids import PodUid
+from tangram.wire import loose
+from tangram.wire.errors import WireError
+from tangram.wire.metax_allocated import PREDICATE_TIME as METAX_TIME
+from tangram.wire.mthreads import PREDICATE_TIME as MTHREADS_TIME
+from tangram.wire.nodelock import parse_rfc3339
+from tangram.wire.pods import read_pod
+from tangram.wire.tenants import read_tenant
+
+_NANOSECONDS = 10**9
+_STATIC_HASH = "kubernetes.io/config.hash"
+_KOORDINATOR_TIME = "scheduling.koordinator.sh/bind-timestamp"
+
+
+class BoundPods:
+    """Fed by an informer of this node's pods; everything else only reads."""
+
+    def __init__(self, inventory: Callable[[], Inventory], changed: Callable[[], None]) -> None:
+        self._inventory = inventory
+        self._changed = changed
+        self._objects: dict[PodUid, Object] = {}
+        self._read_for: Inventory | None = None
+        self._granted: dict[PodUid, Tenant] = {}
+        self.by_kubelet_uid: dict[PodUid, BoundPod] = {}
+        self.by_name: dict[tuple[str, str], BoundPod] = {}
+
+    def told(self, change: Change) -> None:
+        """Take over one step of the informer."""
+        if change.old is not None:
+            self._forget(change.old)
+        if change.new is not None:
+            self._follow_cards()
+            self._objects[_uid(change.new)] = change.new
+            self._take(change.new)
+        elif change.old is not None:
+            self._granted.pop(_kubelet_uid(change.old), None)
+        self._changed()
+
+    def keep(self, bound: BoundPod) -> None:
+        """The pod was given what it holds; whatever its annotations say from now on, that is what it holds."""
+        if isinstance(bound.holds, Tenant):
+            self._granted.setdefault(bound.kubelet_uid, bound.holds)
+
+    def all(self) -> tuple[BoundPod, ...]:
+        self._follow_cards()
+        return tuple(self.by_kubelet_uid.values())
+
+    def _follow_cards(self) -> None:
+        """What a pod holds is read against the node's cards, so other cards mean another reading."""
+        if self._read_for is not None and self._read_for.cards == self._inventory().cards:
+            return
+        self._read_for = self._inventory()
+        for thing in self._objects.values():
+            self._take(thing)
+
+    def _take(self, thing: Object) -> None:
+        bound = read_bound_pod(thing, self._inventory())
+        granted = self._granted.get(bound.kubelet_uid)
+        if granted is not None and not bound.pod.ended:
+            bound = replace(bound, holds=replace(granted, init_done=bound.pod.init_done))
+        self.by_kubelet_uid[bound.kubelet_uid] = bound
+        self.by_name[str(bound.pod.ref.namespace), str(bound.pod.ref.name)] = bound
+
+    def _forget(self, thing: Object) -> None:
+        self._objects.pop(_uid(thing), None)
+        bound = self.by_kubelet_uid.pop(_kubelet_uid(thing), None)
+        if bound is None:
+            return
+        name = (str(bound.pod.ref.namespace), str(bound.pod.ref.name))
+        if self.by_name.get(name) is bound:
+            del self.by_name[name]
+
+
+def read_bound_pod(thing: Object, inventory: Inventory) -> BoundPod:
+    """One pod of this node. Never raises."""
+    pod = read_pod(thing)
+    node = Node(name=inventory.node, cards=inventory.cards, topology=inventory.topology, managed=True)
+    return BoundPod(
+        pod=pod,
+        # Without cards there is nothing to match ids with, and every id would count as unknown.
+        holds=read_tenant(pod, node if inventory.cards else None, settings_for(inventory)),
+        bound_at=_bound_at(thing, pod.annotations),
+        kubelet_uid=_kubelet_uid(thing),
+    )
+
+
+def _uid(thing: Object) -> PodUid:
+    return PodUid(loose.text(loose.members(thing.get("metadata")).get("uid")))
+
+
+def _kubelet_uid(thing: Object) -> PodUid:
+    metadata = loose.members(thing.get("metadata"))
+    hashed = loose.text(loose.members(metadata.get("annotations")).get(_STATIC_HASH))
+    return PodUid(hashed) if hashed else _uid(thing)
+
+
+def _bound_at(thing: Object, annotations: Mapping[str, str]) -> int:
+    status = loose.members(thing.get("status"))
+    metadata = loose.members(thing.get("metadata"))
+    conditions = [loose.members(each) for each in loose.elements(status.get("conditions"))]
+    moments = [
+        loose.text(each.get("lastTransitionTime"))
+        for each in conditions
+        if each.get("type") == "PodScheduled" and each.get("status") == "True"
+    ]
+    seconds = _seconds([*moments, loose.text(metadata.get("creationTimestamp"))])
+    written = [
+        stamp
+        for key in (METAX_TIME, MTHREADS_TIME, _KOORDINATOR_TIME)
+        if (stamp := loose.integer(annotations.get(key))) is not None
+    ]
+    within = next((stamp % _NANOSECONDS for stamp in written if stamp // _NANOSECONDS == seconds), 0)
+    return seconds * _NANOSECONDS + within
+
+
+def _seconds(moments: list[str]) -> int:
+    for moment in moments:
+        try:
+            return parse_rfc3339(moment)
+        except WireError:
+            continue
+    return 0

@@ -1,0 +1,75 @@
+"""From everything that was read on the command line to the running agent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tangram.daemon.endpoints import Address
+from tangram.daemon.errors import SettingError
+from tangram.daemon.log_options import LogOptions
+from tangram.daemon.logs import start_logging
+from tangram.daemon.running import FAILED, Supervisor, run_service
+from tangram.drivers.opening import open_driver
+from tangram.drivers.ways import Conditions
+from tangram.kube.api import Api
+from tangram.kube.connection import find_connection
+from tangram.kube.errors import NoConnection
+from tangram.services.gpu_device.agent import Agent
+from tangram.services.gpu_device.hardware import LIMIT_S, Hardware
+from tangram.services.gpu_device.settings import AgentSettings
+
+COMPONENT: Final = "gpu-device"
+USAGE_ERROR: Final = 2
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    settings: AgentSettings
+    driver: str
+    root: Path
+    kubeconfig: Path | None
+    address: Address | None
+    logs: LogOptions
+
+
+def launch_text(launch: Launch) -> str:
+    """Everything in one line, for the process that runs it."""
+    return msgspec.json.encode(launch, enc_hook=str).decode()
+
+
+def read_launch(text: str) -> Launch:
+    """What `launch_text` wrote. Raises `msgspec.ValidationError`."""
+    return msgspec.json.decode(text, type=Launch, dec_hook=_path)
+
+
+def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
+    """Run the agent until it is told to stop. Its exit status."""
+    end_logging = start_logging(COMPONENT, launch.logs)
+    try:
+        return run_service(lambda supervisor: _serve(supervisor, launch, environment))
+    except (SettingError, NoConnection) as error:
+        sys.stderr.write(f"tangram: {str(error).rstrip('.')}.\n")
+        return USAGE_ERROR
+    except OSError as error:
+        sys.stderr.write(f"tangram: {error.filename or 'a folder'} cannot be used ({error.strerror}).\n")
+        return FAILED
+    finally:
+        end_logging()
+
+
+async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[str, str]) -> int:
+    conditions = Conditions(root=launch.root, limit=LIMIT_S / 2)
+    hardware = Hardware(lambda: open_driver(launch.driver, conditions=conditions))
+    async with Api(find_connection(launch.kubeconfig, environment), agent=COMPONENT) as api:
+        return await Agent(launch.settings, api, hardware).serve(supervisor, launch.address)
+
+
+def _path(kind: type, value: object) -> object:
+    if kind is Path or issubclass(kind, Path):
+        return Path(str(value))
+    raise NotImplementedError

@@ -1,0 +1,49 @@
+"""Where the agent finds things on its node, and how it is to behave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tangram.services.gpu_device.delivery import Delivery
+from tangram.services.gpu_device.grants import Injection
+from tangram.units.ids import NodeName
+
+
+class Pauses(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the agent rests between two things, in seconds."""
+
+    look_at_least: float = 30.0
+    """Between two looks at the node when nothing happens."""
+    look_soon: float = 1.0
+    """The same while something is under way: a card changes its mode, or something of a gone pod is still in use."""
+    look_at_most: float = 1.0
+    """Between two looks while much happens: starts are answered without them."""
+    tidy: float = 1.0
+    publish: float = 1.0
+    """Between two writes to the node's object."""
+    listen: float = 5.0
+    """How long the kubelet's pod resources are waited for before it counts as silent."""
+    told: float = 2.0
+    """How long a scheduler is given to hear that a card is closed."""
+
+
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
+    node: NodeName
+    device_plugins: Path = Path("/var/lib/kubelet/device-plugins")
+    pod_resources: Path = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
+    cdi_folder: Path = Path("/var/run/cdi")
+    state_folder: Path = Path("/run/tangram")
+    device_root: str = "/dev"
+    """Where the container runtime finds the device nodes."""
+    config_folder: Path | None = None
+    runtime_file: Path = Path("/etc/containerd/config.toml")
+    delivery: Delivery | None = None
+    """None: found out from the kubelet, the runtime and its file."""
+    injection: Injection = Injection.ENV
+    healthy_interval: float = 5.0
+    """Seconds between two health checks; 0 means none."""
+    patience: float = 25.0
+    """Seconds that a starting container waits for what is only late."""
+    pauses: Pauses = Pauses()

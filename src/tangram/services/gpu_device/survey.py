@@ -1,0 +1,152 @@
+"""One look at the whole node, and everything that follows from it.
+
+The driver says what there is, the kubelet who holds what, the API server which pods live. From the three follow what is
+offered, what is published, which pods are told their real cards, which card changes its mode, and what is tidied away.
+Nothing is remembered from the last look but what the cluster was told; so a restart of the agent is nothing special.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from tangram.engine.usage import Hold
+from tangram.model.cards import Card, Vendor
+from tangram.model.offers import Unit
+from tangram.services.gpu_device.bound_pods import BoundPods
+from tangram.services.gpu_device.card_watch import CardWatch
+from tangram.services.gpu_device.holdings import (
+    Holding,
+    busy_cards,
+    held_units,
+    held_whole,
+    holdings_in,
+    physical_card,
+    usage_of,
+)
+from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
+from tangram.services.gpu_device.offer import offered_units
+from tangram.services.gpu_device.pod_writes import PodWrites
+from tangram.services.gpu_device.publishing import AGENT, SERVING, STOPPING, OwnNode
+from tangram.services.gpu_device.records import BoundPod, Inventory
+from tangram.services.gpu_device.resources import WHOLE
+from tangram.services.gpu_device.stock import switches_due
+from tangram.services.gpu_device.switching import Switching
+from tangram.units.ids import CardUuid, PodUid
+from tangram.wire import hami
+from tangram.wire.errors import WireError
+from tangram.wire.given_back import given_annotations
+from tangram.wire.publication import Publication, publication
+
+log = logging.getLogger("tangram.gpu-device")
+
+_SWITCHING = "it is about to be offered in another way"
+
+
+class Survey:
+    def __init__(
+        self,
+        *,
+        cards: CardWatch,
+        kubelet: KubeletView,
+        pods: BoundPods,
+        own: OwnNode,
+        writes: PodWrites,
+        switching: Switching,
+        fresh: Callable[[], bool],
+        published: Callable[[], bool],
+    ) -> None:
+        self._cards = cards
+        self._kubelet = kubelet
+        self._pods = pods
+        self._own = own
+        self._writes = writes
+        self._switching = switching
+        self._fresh = fresh
+        self._published = published
+        self.sight = Sight(notes=WireError("not-read", "not read yet"), held=None)
+        self.holdings: tuple[Holding, ...] = ()
+        self.usage: dict[CardUuid, Hold] = {}
+        self.stopping = False
+        self._complete = False
+        """Whether a look has had the API server's word too: without it every card seems free."""
+
+    async def look(self) -> dict[str, tuple[Unit, ...]]:
+        """Look at everything once more. What is to be offered from now on, by resource."""
+        self.sight = await self._kubelet.look()
+        self._arrange()
+        due = switches_due(
+            self._cards.inventory,
+            self._cards.wanted,
+            busy_cards(self.holdings, self._pods.all(), self._cards.inventory),
+        )
+        if await self._switching.step(due, published=self._published()):
+            await self._cards.look()
+            self._arrange()
+        self._give_back()
+        return self.offered()
+
+    def offered(self) -> dict[str, tuple[Unit, ...]]:
+        """What is to be offered, by what was seen last."""
+        inventory = self._cards.inventory
+        return offered_units(
+            inventory,
+            held_units(self.holdings, inventory),
+            closed=self._switching.closed,
+            in_service=not self._own.unschedulable,
+        )
+
+    def wanted(self, annotations: Mapping[str, str], labels: Mapping[str, str]) -> Publication | None:
+        """What the node should say about itself; None before everybody was heard once. Raises `WireError`."""
+        inventory = self._cards.inventory
+        if not self._cards.known or not self._complete:
+            return None
+        cards = tuple(self._published_card(card) for card in inventory.cards)
+        said = publication(cards, inventory.topology, self.usage, annotations=annotations, labels=labels)
+        return replace(said, annotations={**said.annotations, AGENT: STOPPING if self.stopping else SERVING})
+
+    def _published_card(self, card: Card) -> Card:
+        if card.uuid in self._switching.closed and card.healthy:
+            return replace(card, healthy=False, health_reason=_SWITCHING)
+        return card
+
+    def _arrange(self) -> None:
+        self.holdings = holdings_in(
+            self.sight, self._pods.by_kubelet_uid, self._pods.by_name, fresh=self._fresh()
+        )
+        cordoned = frozenset(hami.card_ids(self._own.annotations.get(hami.CORDONED_CARDS, "")))
+        inventory = self._cards.arrange(held_whole(self.holdings), cordoned)
+        self.usage = usage_of(self.holdings, self._pods.all(), inventory)
+        self._complete = self._complete or (self._fresh() and self._own.known)
+
+    def _give_back(self) -> None:
+        """Tell pods with whole cards which they really have, where their annotation says otherwise."""
+        inventory = self._cards.inventory
+        by_pod: dict[tuple[PodUid, Vendor], list[Holding]] = {}
+        for holding in self.holdings:
+            if holding.resource in WHOLE and holding.bound is not None:
+                key = (holding.bound.kubelet_uid, WHOLE[holding.resource])
+                by_pod.setdefault(key, []).append(holding)
+        for (_, vendor), held in by_pod.items():
+            bound = held[0].bound
+            if bound is not None and not bound.pod.terminating and bound.kubelet_uid == bound.pod.ref.uid:
+                self._correct(bound, vendor, held, inventory)
+
+    def _correct(self, bound: BoundPod, vendor: Vendor, held: list[Holding], inventory: Inventory) -> None:
+        given = {
+            each.container: [
+                card for unit in each.ids if (card := physical_card(inventory, unit)) is not None
+            ]
+            for each in held
+        }
+        try:
+            owed = given_annotations(bound.pod, vendor, given)
+        except WireError as error:
+            log.warning(
+                "a pod's cards cannot be written", extra={"pod": str(bound.pod.ref), "error": error.sentence}
+            )
+            return
+        if owed:
+            self._writes.owe(bound.pod.ref, owed)

@@ -72,8 +72,8 @@ testbed: setup ## Build a real Kubernetes for the end-to-end tests (about nine m
 testbed-shell: testbed ## Open a shell in a real cluster, with kubectl set (needs root)
 	@$(BIN)/testbed shell
 
-# Tests that share a cluster go to one worker; the rest is spread over as many clusters as there are workers.
-E2E := $(BIN)/pytest -q -n $(CLUSTERS) --dist loadgroup e2e
+# The tests of one file share clusters, so a file stays on one worker.
+E2E := $(BIN)/pytest -q -n $(CLUSTERS) --dist loadfile e2e
 
 e2e: testbed ## Run the end-to-end tests on a real Kubernetes (needs root, Linux, Go)
 	$(E2E)

@@ -24,6 +24,7 @@ from testbed.fake_kubelet import FakeKubelet, PluginClient
 
 HEALTHY = "Healthy"
 STATIC_HASH = "kubernetes.io/config.hash"
+MIRROR = "kubernetes.io/config.mirror"
 
 Object = Mapping[str, Any]
 
@@ -221,4 +222,5 @@ def containers_in(pod: Object) -> list[tuple[Object, bool]]:
 def kubelet_uid(pod: Object) -> PodUid:
     """The UID that the kubelet writes down: for a static pod the hash of its file."""
     metadata = pod["metadata"]
-    return PodUid(metadata.get("annotations", {}).get(STATIC_HASH) or metadata["uid"])
+    annotations = metadata.get("annotations", {})
+    return PodUid(annotations[STATIC_HASH] if MIRROR in annotations else metadata["uid"])

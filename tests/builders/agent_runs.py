@@ -105,9 +105,21 @@ class AgentRun:
     async def _end(self) -> int:
         if self._task is None or self._supervisor is None:
             return 0
+        known = {resource: self.pods.plugin(resource) for resource in self.pods.kubelet.resources}
         self._supervisor.stop()
         task, self._task = self._task, None
-        return await task
+        status = await task
+
+        def noticed() -> bool:
+            now = self.pods.kubelet
+            return all(
+                each.ended is not None or resource not in now.resources or now.plugin(resource) is not each
+                for resource, each in known.items()
+            )
+
+        # Else the kubelet would be asked to start containers with the plugin that has just gone.
+        await until(noticed)
+        return status
 
     def adjust(self, **changes: object) -> None:
         """Other settings for the next agent."""
@@ -207,7 +219,7 @@ async def agent_on(
     begin: bool = True,
     errors: Sequence[Mapping[str, object]] = (),
 ) -> AsyncGenerator[AgentRun]:
-    """A node with those cards and an agent, which ends at once with the block. `errors` are of the cards' description."""
+    """A node with those cards and an agent, which ends at once with the block; `errors` are what its driver makes."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(short_directory())
         (folder / "plugins").mkdir()

@@ -20,9 +20,7 @@ def existing_tests() -> set[str]:
 
 def named_tests() -> set[str]:
     return {
-        name
-        for page in PAGES
-        for name in re.findall(r"e2e/test_\w+\.py::test_\w+", page.read_text("utf-8"))
+        name for page in PAGES for name in re.findall(r"e2e/test_\w+\.py::test_\w+", page.read_text("utf-8"))
     }
 
 

@@ -7,16 +7,16 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from tangram.daemon.errors import SettingError
+from tangram.daemon.pages import Page, serving_pages
 
 OPTION: Final = "--metrics-address"
-_SHUTDOWN_S: Final = 1.0
 REFRESH_AT_MOST_S: Final = 1.0
 """Between two looks at what figures are made of, however many ask."""
 REFRESH_LIMIT_S: Final = 2.0
@@ -72,34 +72,28 @@ async def serving(
 
     refreshing = None if refresh is None else _Refreshing(refresh)
 
-    async def metrics(_request: web.Request) -> web.Response:
+    async def metrics() -> Page:
         if refreshing is not None:
             await refreshing.look()
-        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Page(generate_latest(registry), CONTENT_TYPE_LATEST)
 
-    app = web.Application()
-    app.router.add_get("/healthz", _telling(unhealthy))
-    app.router.add_get("/readyz", _telling(unready))
-    app.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_S)
-    await runner.setup()
-    try:
+    pages = {"/healthz": _telling(unhealthy), "/readyz": _telling(unready), "/metrics": metrics}
+    async with AsyncExitStack() as stack:
         try:
-            await web.TCPSite(runner, address.host, address.port).start()
+            found = await stack.enter_async_context(serving_pages(address.host, address.port, pages))
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             raise SettingError(
                 f"{OPTION} is {str(address)!r:.80}, where nothing can be served ({reason}): "
                 "name a free address of this machine."
             ) from None
-        host, port = runner.addresses[0][:2]
-        served = Address(str(host), int(port))
+        served = Address(*found)
         _log.info("metrics and probes are served at %s", served, extra={"address": str(served)})
-        yield served
-    finally:
-        if refreshing is not None:
-            refreshing.cancel()
-        await runner.cleanup()
+        try:
+            yield served
+        finally:
+            if refreshing is not None:
+                refreshing.cancel()
 
 
 class _Refreshing:
@@ -131,10 +125,10 @@ class _Refreshing:
             _log.exception("figures could not be refreshed")
 
 
-def _telling(reasons: Reasons) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def tell(_request: web.Request) -> web.StreamResponse:
+def _telling(reasons: Reasons) -> Callable[[], Awaitable[Page]]:
+    async def tell() -> Page:
         found = reasons()
         text = "".join(f"{reason}\n" for reason in found) if found else "ok\n"
-        return web.Response(text=text, status=503 if found else 200)
+        return Page(text.encode(), status=HTTPStatus.SERVICE_UNAVAILABLE if found else HTTPStatus.OK)
 
     return tell

@@ -24,7 +24,9 @@ CDI_VERSION: Final = "0.6.0"
 _KIND_PART = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]")
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?")
 _ENV_NAME = re.compile(r"[^=\0]+")
-_ANNOTATION_KEY = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?/[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_ANNOTATION_KEY = re.compile(
+    r"[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?/[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+)
 _PERMISSIONS = re.compile(r"r?w?m?")
 _LONGEST_FILE_NAME = 255
 

@@ -64,10 +64,13 @@ def read_grant(content: str) -> Grant:
     devices = loose.elements(spec.get("devices"))
     if spec.get("kind") != KIND or len(devices) != 1:
         raise WireError(
-            "grant-foreign", f"a CDI spec of {shown(spec.get('kind'))} with {len(devices)} devices is no grant"
+            "grant-foreign",
+            f"a CDI spec of {shown(spec.get('kind'))} with {len(devices)} devices is no grant",
         )
     remarks = loose.members(loose.members(devices[0]).get("annotations"))
     try:
         return msgspec.json.decode(loose.text(remarks.get(GRANT)), type=Grant)
     except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:
-        raise WireError("grant-malformed", f"a CDI spec of {KIND} does not say whose it is: {error}") from error
+        raise WireError(
+            "grant-malformed", f"a CDI spec of {KIND} does not say whose it is: {error}"
+        ) from error

@@ -37,5 +37,7 @@ def aliases_in(environment: str) -> tuple[str, ...]:
 def _entry(bdf: str, part: GrantedSlice) -> str:
     for text in (bdf, part.name):
         if not text or _SEPARATORS.intersection(text):
-            raise WireError("slice-unwritable", f"{SLICES} cannot name {shown(text)}: its parts are split at ; , # =")
+            raise WireError(
+                "slice-unwritable", f"{SLICES} cannot name {shown(text)}: its parts are split at ; , # ="
+            )
     return f"sgpu={bdf}#{part.id};compute={part.cores};vram={floor_mib(part.memory)};alias={part.name}"

@@ -271,3 +271,14 @@ async def test_pods_of_other_schedulers_are_served(by: str) -> None:
             await until(
                 lambda: run.api.pod("p")["metadata"]["annotations"]["hami.io/bind-phase"] == "success"
             )
+
+
+async def test_a_static_pod_is_served_under_the_uid_that_the_kubelet_knows() -> None:
+    async with agent_on(SLICED, mode=MODE) as run:
+        await run.offered(SGPU, 32)
+        mirror = {"kubernetes.io/config.hash": "ab" * 16, "kubernetes.io/config.mirror": "ab" * 16}
+        held = allocated([(run.uuids[0], 4096, 10)])
+        await run.pods.run(run.api.bind(pod("p", slice_limits(4, 10), annotations=mirror), held))
+        (grant,) = run.grants().values()
+        assert grant.pod.uid == "ab" * 16
+        assert sold(run) == [(run.uuids[0], 4, 10)]

@@ -17,6 +17,14 @@ from tangram.units.ids import CardUuid
 CARD = CardUuid("GPU-0")
 
 
+async def opened(driver: FakeDriver, limit: float) -> Hardware:
+    """With the driver open, so that only what is asked for next can take too long."""
+    hardware = Hardware(lambda: driver, limit=60)
+    await hardware.devices()
+    hardware.limit = limit
+    return hardware
+
+
 async def test_the_driver_is_opened_once_and_when_it_is_first_needed() -> None:
     opened: list[FakeDriver] = []
 
@@ -63,7 +71,7 @@ async def test_an_opening_that_fails_is_tried_again() -> None:
 async def test_a_call_that_hangs_is_named_and_the_loop_goes_on() -> None:
     driver = FakeDriver(metax_card(0))
     let_go = driver.hang("slices")
-    hardware = Hardware(lambda: driver, limit=0.05)
+    hardware = await opened(driver, 0.05)
     try:
         with pytest.raises(DriverError, match="listing slices has not returned within") as stuck:
             await hardware.slices(CARD)
@@ -75,7 +83,7 @@ async def test_a_call_that_hangs_is_named_and_the_loop_goes_on() -> None:
 async def test_calls_that_hang_keep_their_places_until_they_return() -> None:
     driver = FakeDriver(metax_card(0))
     let_go = driver.hang("slices")
-    hardware = Hardware(lambda: driver, limit=0.02)
+    hardware = await opened(driver, 0.02)
     threads = threading.active_count()
     for _ in range(8):
         with pytest.raises(DriverError):
@@ -115,7 +123,7 @@ async def test_a_failure_that_nobody_waits_for_any_more_is_not_complained_about(
     driver = FakeDriver(metax_card(0))
     let_go = driver.hang("health")
     driver.errors["health"] = DriverError(Kind.FAILED, "in the end")
-    hardware = Hardware(lambda: driver, limit=0.02)
+    hardware = await opened(driver, 0.02)
     with pytest.raises(DriverError, match="has not returned"):
         await hardware.health()
     let_go()

@@ -15,9 +15,8 @@ from tangram.daemon.endpoints import Address, serving
 from tangram.daemon.memory import give_back
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
-from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.kube.informer import Informer
-from tangram.kube.recorder import About, Event, Recorder
+from tangram.kube.recorder import Recorder
 from tangram.kubelet.news import News
 from tangram.kubelet.notebook import Notebook
 from tangram.kubelet.plugin import Plugin
@@ -32,36 +31,31 @@ from tangram.services.gpu_device.claims import Claims
 from tangram.services.gpu_device.config_folder import ConfigFolder
 from tangram.services.gpu_device.delivery import Delivery
 from tangram.services.gpu_device.direct import Directly
-from tangram.services.gpu_device.giving import Given, Giving, Way
+from tangram.services.gpu_device.giving import Giving
 from tangram.services.gpu_device.grant_files import GrantFiles
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.kubelet_view import KubeletView
+from tangram.services.gpu_device.lock_release import LockRelease
 from tangram.services.gpu_device.metric_scene import Scene
-from tangram.services.gpu_device.peers import Outcome, lock_to_release, phase_change
 from tangram.services.gpu_device.pod_writes import PodWrites
+from tangram.services.gpu_device.probing import Probing
 from tangram.services.gpu_device.publishing import OwnNode, Publisher
-from tangram.services.gpu_device.refusing import Refused
+from tangram.services.gpu_device.records import BoundPod
 from tangram.services.gpu_device.resources import WHOLE
 from tangram.services.gpu_device.settings import AgentSettings
 from tangram.services.gpu_device.slices import Slices
 from tangram.services.gpu_device.survey import Survey
 from tangram.services.gpu_device.switching import Switching
 from tangram.services.gpu_device.telemetry import Telemetry
+from tangram.services.gpu_device.telling import Telling
 from tangram.services.gpu_device.tidying import Tidying
 from tangram.services.gpu_device.turnstile import Turnstile
-from tangram.wire.cdi_support import cdi_passing
-from tangram.wire.nodelock import NODE_LOCK
 
 log = logging.getLogger("tangram.gpu-device")
 
 GRACE_S: Final = 5.0
 """How long calls of the kubelet may take to end when the agent is told to stop."""
 COMPONENT: Final = "tangram-gpu-device"
-REFUSED: Final = "GpuNotGiven"
-MISCONFIGURED: Final = "GpuConfigRefused"
-CARD_BROKEN: Final = "GpuUnhealthy"
-CARD_WELL: Final = "GpuRecovered"
-_RUNTIME_SILENT: Final = "://Unknown"
 
 
 class Agent:
@@ -72,6 +66,7 @@ class Agent:
         self.telemetry: Final = Telemetry()
         self._due = News()
         self._news = News()
+        self._probing = Probing(settings)
         node = settings.node
         self._config = ConfigFolder(settings.config_folder, node)
         self._cards = CardWatch(node, hardware, lambda: self._config.config)
@@ -93,6 +88,14 @@ class Agent:
         self._claims = Claims(settings.state_folder)
         self._slices = Slices(hardware, self.telemetry.did)
         self._switching = Switching(hardware, self.telemetry.did, told=settings.pauses.told)
+        self._telling = Telling(
+            node=node,
+            recorder=self._recorder,
+            writes=self._writes,
+            pods=self._pods,
+            telemetry=self.telemetry,
+            happened=self._due.announce,
+        )
         self._tidying = Tidying(
             stock=lambda: self._cards.inventory,
             pods=self._pods,
@@ -124,9 +127,10 @@ class Agent:
             files=self._files,
             claims=self._claims,
             slices=self._slices,
-            way=self._way,
+            way=self._probing.way,
             removable=self._tidying.dead_on,
             news=self._news,
+            took=self.telemetry.step_took,
             patience=settings.patience,
         )
         self._answers = PluginAnswers(
@@ -142,15 +146,13 @@ class Agent:
                 node_annotations=lambda: self._own.annotations,
                 news=self._news,
             ),
-            way=self._way,
-            heard=self,
+            way=self._probing.way,
+            heard=self._telling,
         )
         self.readings: Final = CardReadings(lambda: self._cards.inventory, hardware)
         self.telemetry.registry.register(CardMetrics(self._scene, self.readings.age))
         self._watch = FolderWatch(settings.device_plugins)
         self._plugins: dict[str, Plugin] = {}
-        self._health: dict[str, str] = {}
-        self._delivery = Delivery.FIELD
 
     # ---- life
 
@@ -179,7 +181,12 @@ class Agent:
                 supervisor.vital("the look at cards", self._tick(supervisor))
                 supervisor.vital("the survey", self._surveying(supervisor))
                 supervisor.vital("publishing", self._publisher.run())
-                supervisor.vital("releasing locks", self._releasing_locks())
+                locks = LockRelease(
+                    self._api, self._settings.node, self._own, self._served, self.telemetry.wrote
+                )
+                supervisor.vital(
+                    "releasing locks", locks.run(self._news, self._settings.pauses.look_at_least)
+                )
                 supervisor.lasting("writing on pods", self._writes.run)
                 supervisor.lasting("recording events", self._recorder.run)
                 return await supervisor.until_stopped(self._drain, limit=GRACE_S + 5.0)
@@ -190,7 +197,7 @@ class Agent:
 
     def _load(self) -> None:
         self._config.refresh()
-        self._tell_config()
+        self._check_config()
         self._claims.load()
         for claim in self._files.load():
             log.warning("a CDI file of ours cannot be read and is left alone", extra={"claim": claim})
@@ -218,7 +225,7 @@ class Agent:
         interval = self._settings.healthy_interval
         while True:
             if self._config.refresh():
-                self._tell_config()
+                self._check_config()
                 self._due.announce()
             before = self._cards.fingerprint
             await self._cards.look(health=interval > 0)
@@ -243,7 +250,7 @@ class Agent:
                 self._news.announce()
             self._withdraw()
             self._publisher.due()
-            self._tell_health()
+            self._telling.health(self._cards.inventory.cards)
             if time.monotonic() - tidied >= pauses.tidy:
                 tidied = time.monotonic()
                 left_over = await self._tidying.tidy(self._survey.sight)
@@ -275,36 +282,16 @@ class Agent:
             if resource not in offered:
                 plugin.offer(())
 
-    async def _releasing_locks(self) -> None:
-        """Not left to the survey: a peer's scheduler binds the next pod of this node only when the lock is gone."""
-        edition = -1
-        while True:
-            # Now and then besides: a try that nobody answered is repeated.
-            await self._news.after(edition, self._settings.pauses.look_at_least)
-            edition = self._news.edition
-            await self._release_lock()
-
-    async def _release_lock(self) -> None:
-        direct = self._way().delivery is Delivery.DIRECT
+    def _served(self) -> list[BoundPod]:
+        """The pods that need a peer's lock no more; without CDI it tells for whom Allocate is called."""
+        direct = self._probing.way().delivery is Delivery.DIRECT
         answered = {each.pod_uid for each in self._survey.sight.allocations}
-        # Without CDI the lock tells for whom Allocate is called, so it is needed until then.
-        served = [each for each in self._pods.all() if not direct or each.kubelet_uid in answered]
-        value = lock_to_release(self._own.annotations, self._settings.node, served, now=int(time.time()))
-        if value is None:
-            return
-        change = {"metadata": {"resourceVersion": self._own.version, "annotations": {NODE_LOCK: None}}}
-        try:
-            await self._api.merge(f"/api/v1/nodes/{self._settings.node}", change)
-        except (ApiError, ApiUnreachable) as error:
-            # Somebody else wrote the node meanwhile, or nobody answers: the next look tries again.
-            log.info("the node lock was not released", extra={"error": str(error)})
-            return
-        self.telemetry.wrote("lock")
+        return [each for each in self._pods.all() if not direct or each.kubelet_uid in answered]
 
     # ---- what the parts tell
 
     def _node_changed(self) -> None:
-        self._probe()
+        self._probing.look(self._own.info)
         self._happened()
 
     def _happened(self) -> None:
@@ -324,85 +311,9 @@ class Agent:
                 seconds=plugin.registration_seconds,
             )
 
-    def _way(self) -> Way:
-        return Way(
-            delivery=self._settings.delivery or self._delivery,
-            device_root=self._settings.device_root,
-            injection=self._settings.injection,
-        )
-
-    def _probe(self) -> None:
-        """Find out how devices reach containers here. Until the node says what it runs, CDI is taken to be there."""
-        info = self._own.info
-        runtime = info.get("containerRuntimeVersion", "")
-        # The kubelet writes this of a runtime that does not answer just now; what was known stays true.
-        if not runtime or runtime.endswith(_RUNTIME_SILENT) or self._settings.delivery is not None:
-            return
-        try:
-            text = self._settings.runtime_file.read_text("utf-8", "replace")
-        except OSError:
-            text = None
-        passing = cdi_passing(info.get("kubeletVersion", ""), runtime, text)
-        if self._delivery != passing:
-            log.info("devices reach containers otherwise than assumed", extra={"cdi": passing})
-        self._delivery = Delivery(passing)
-
-    def took(self, call: str, resource: str, seconds: float) -> None:
-        self.telemetry.took(call, resource, seconds)
-
-    def allocated(self) -> None:
-        self._due.announce()
-
-    def given(self, given: Given) -> None:
-        pod = given.starting.bound.pod
-        change = phase_change(pod, Outcome.SUCCESS)
-        if change:
-            self._writes.owe(pod.ref, change)
-        self._due.announce()
-
-    def refused(self, resource: str, refused: Refused) -> None:
-        code, sentence = refused.refusal.code, refused.refusal.sentence
-        self.telemetry.refused(resource, code)
-        bound = None
-        if refused.pod is not None:
-            bound = self._pods.by_name.get((str(refused.pod.namespace), str(refused.pod.name)))
-        elif refused.named:
-            namespace, _, name = refused.named.partition("/")
-            bound = self._pods.by_name.get((namespace, name))
-        log.warning(
-            "a container was not given devices", extra={"resource": resource, "code": code, "why": sentence}
-        )
-        if bound is None:
-            whose = f" (pod {refused.named})" if refused.named else ""
-            self._tell_node(REFUSED, f"{resource}{whose}: {sentence} [{code}]", warning=True)
-            return
-        ref = bound.pod.ref
-        about = About("Pod", str(ref.name), str(ref.namespace), str(ref.uid))
-        self._recorder.record(Event(about, REFUSED, f"{sentence} [{code}]"))
-        change = phase_change(bound.pod, Outcome.FAILED)
-        if change:
-            self._writes.owe(ref, change)
-
-    def _tell_config(self) -> None:
+    def _check_config(self) -> None:
         if self._config.trouble:
-            log.error("the configuration is not in force", extra={"why": self._config.trouble})
-            self._tell_node(MISCONFIGURED, self._config.trouble, warning=True)
-
-    def _tell_health(self) -> None:
-        now = {
-            str(card.uuid): "" if card.healthy else card.health_reason for card in self._cards.inventory.cards
-        }
-        for uuid, reason in now.items():
-            before = self._health.get(uuid, "")
-            if reason and not before:
-                self._tell_node(CARD_BROKEN, f"card {uuid} is unhealthy: {reason}", warning=True)
-            elif before and not reason:
-                self._tell_node(CARD_WELL, f"card {uuid} is healthy again", warning=False)
-        self._health = now
-
-    def _tell_node(self, reason: str, message: str, *, warning: bool) -> None:
-        about = About("Node", str(self._settings.node))
-        self._recorder.record(Event(about, reason, message, warning))
+            self._telling.misconfigured(self._config.trouble)
 
     def _scene(self) -> Scene:
         return Scene(

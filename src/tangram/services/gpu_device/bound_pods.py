@@ -6,6 +6,7 @@ cannot write; the nanoseconds that schedulers leave behind only order pods of on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
@@ -27,6 +28,9 @@ from tangram.wire.tenants import read_tenant
 
 _NANOSECONDS = 10**9
 _STATIC_HASH = "kubernetes.io/config.hash"
+_MIRROR = "kubernetes.io/config.mirror"
+_HASH = re.compile(r"[0-9a-f]{32}")
+"""As the kubelet makes them. No UID of the API server looks so, or anybody could write himself another pod's."""
 _KOORDINATOR_TIME = "scheduling.koordinator.sh/bind-timestamp"
 
 
@@ -107,9 +111,11 @@ def _uid(thing: Object) -> PodUid:
 
 
 def _kubelet_uid(thing: Object) -> PodUid:
-    metadata = loose.members(thing.get("metadata"))
-    hashed = loose.text(loose.members(metadata.get("annotations")).get(_STATIC_HASH))
-    return PodUid(hashed) if hashed else _uid(thing)
+    annotations = loose.members(loose.members(thing.get("metadata")).get("annotations"))
+    hashed = loose.text(annotations.get(_STATIC_HASH))
+    # Only a mirror stands for a pod of another UID; the kubelet runs every other pod under its own.
+    is_mirror = _MIRROR in annotations and _HASH.fullmatch(hashed) is not None
+    return PodUid(hashed) if is_mirror else _uid(thing)
 
 
 def _bound_at(thing: Object, annotations: Mapping[str, str]) -> int:

@@ -8,9 +8,11 @@ milliseconds. Every step may be repeated, and a container that comes back finds 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import time
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
 from typing import Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -75,6 +77,7 @@ class Giving:
         way: Callable[[], Way],
         removable: Callable[[CardUuid], Awaitable[Collection[str]]],
         news: News,
+        took: Callable[[str, float], None] = lambda _step, _seconds: None,
         patience: float = PATIENCE_S,
     ) -> None:
         self._stock = stock
@@ -86,22 +89,34 @@ class Giving:
         self._way = way
         self._removable = removable
         self._news = news
+        self._took = took
         self._patience = patience
-        self._turns: defaultdict[PodUid, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns = WeakValueDictionary[PodUid, asyncio.Lock]()
+        """Of pods that are being served now; nobody remembers the others."""
 
     async def give(self, resource: str, ids: Sequence[str]) -> Given | None:
         """Have everything in place for the container that holds these ids; None when it was already.
 
         Raises `Refused`.
         """
-        if await self._stands(resource, ids):
-            return None
-        starting, sight = await self._who(resource, ids)
+        with self._timed("found-standing"):
+            if await self._stands(resource, ids):
+                return None
+        with self._timed("identified"):
+            starting, sight = await self._who(resource, ids)
         if resource not in CARRIERS:
             _check_carried(starting, sight)
             return None
-        async with self._turns[starting.bound.kubelet_uid]:
+        async with self._turns.setdefault(starting.bound.kubelet_uid, asyncio.Lock()):
             return await self.hand_over(starting, sight)
+
+    @contextmanager
+    def _timed(self, step: str) -> Generator[None]:
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._took(step, time.monotonic() - begun)
 
     async def hand_over(self, starting: Starting, sight: Sight) -> Given:
         """Everything for a container that is known. Raises `Refused`."""
@@ -114,7 +129,8 @@ class Giving:
             for container in starting.containers:
                 self._deliver(starting, sight, container, edits, cards=cards)
             return Given(starting=starting, cards=cards)
-        shares, slices = await self.sliced(starting, inventory)
+        with self._timed("sliced"):
+            shares, slices = await self.sliced(starting, inventory)
         for mine in shares:
             cards = tuple(dict.fromkeys(share.card for share in mine.shares))
             own = grants.own_part(mine, slices)

@@ -29,7 +29,8 @@ class Hardware:
 
     def __init__(self, opening: Callable[[], Driver], *, limit: float = LIMIT_S) -> None:
         self._opening = opening
-        self._limit = limit
+        self.limit = limit
+        """Seconds for each call from now on."""
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._driver: Driver | None = None
         self._opening_turn = asyncio.Lock()
@@ -77,15 +78,15 @@ class Hardware:
         """One opens for all; but nobody waits for a hanging one longer than for a call of one's own."""
         doing = "opening the driver"
         try:
-            async with asyncio.timeout(self._limit), self._opening_turn:
+            async with asyncio.timeout(self.limit), self._opening_turn:
                 if self._driver is None:
                     self._driver = await self._within(doing, self._opening)
                 return self._driver
         except TimeoutError:
-            raise _stuck(doing, self._limit) from None
+            raise _stuck(doing, self.limit) from None
 
     async def _within(self, what: str, work: Callable[[], _Answer], limit: float | None = None) -> _Answer:
-        limit = limit or self._limit
+        limit = limit or self.limit
         try:
             async with asyncio.timeout(limit):
                 await self._places.acquire()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,8 @@ from tangram.services.gpu_device.settings import AgentSettings
 
 COMPONENT: Final = "gpu-device"
 USAGE_ERROR: Final = 2
+SWITCH_S: Final = 0.0005
+NICE: Final = -10
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +52,11 @@ def read_launch(text: str) -> Launch:
 
 def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
     """Run the agent until it is told to stop. Its exit status."""
+    # Calls of the driver run in threads and would wait this long for each turn while the loop is busy.
+    sys.setswitchinterval(SWITCH_S)
+    # While many containers start the node is busiest, and each of them waits for us.
+    with suppress(PermissionError):
+        os.nice(NICE)
     end_logging = start_logging(COMPONENT, launch.logs)
     try:
         return run_service(lambda supervisor: _serve(supervisor, launch, environment))

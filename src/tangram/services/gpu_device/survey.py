@@ -135,12 +135,14 @@ class Survey:
                 self._correct(bound, vendor, held, inventory)
 
     def _correct(self, bound: BoundPod, vendor: Vendor, held: list[Holding], inventory: Inventory) -> None:
-        given = {
-            each.container: [
-                card for unit in each.ids if (card := physical_card(inventory, unit)) is not None
-            ]
-            for each in held
-        }
+        given: dict[str, list[Card]] = {}
+        for each in held:
+            cards = [physical_card(inventory, unit) for unit in each.ids]
+            known = [card for card in cards if card is not None]
+            if len(known) < len(cards):
+                # A card that is not known yet, or not any more: half of the truth would read as the whole.
+                return
+            given[each.container] = known
         try:
             owed = given_annotations(bound.pod, vendor, given)
         except WireError as error:

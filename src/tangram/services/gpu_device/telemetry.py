@@ -19,6 +19,13 @@ class Telemetry:
             registry=self.registry,
             buckets=_QUICK,
         )
+        self._steps = Histogram(
+            "tangram_agent_step_seconds",
+            "Time of the steps of a container's start.",
+            ("step",),
+            registry=self.registry,
+            buckets=_QUICK,
+        )
         self._refusals = Counter(
             "tangram_agent_refusals",
             "Containers that were not given devices, by the code of the refusal.",
@@ -59,6 +66,9 @@ class Telemetry:
 
     def took(self, call: str, resource: str, seconds: float) -> None:
         self._calls.labels(call, resource).observe(seconds)
+
+    def step_took(self, step: str, seconds: float) -> None:
+        self._steps.labels(step).observe(seconds)
 
     def refused(self, resource: str, code: str) -> None:
         self._refusals.labels(resource, code).inc()

@@ -1,0 +1,104 @@
+"""Telling people and peers what came of the kubelet's calls, and what is wrong with the node.
+
+A refusal becomes an event on the pod it concerns; on the node where nobody can say which pod that is. Events and phases
+wait while the API server is away.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from tangram.kube.recorder import About, Event, Recorder
+from tangram.model.cards import Card
+from tangram.services.gpu_device.bound_pods import BoundPods
+from tangram.services.gpu_device.giving import Given
+from tangram.services.gpu_device.peers import Outcome, phase_change
+from tangram.services.gpu_device.pod_writes import PodWrites
+from tangram.services.gpu_device.records import BoundPod
+from tangram.services.gpu_device.refusing import Refused
+from tangram.services.gpu_device.telemetry import Telemetry
+from tangram.units.ids import NodeName
+
+log = logging.getLogger("tangram.gpu-device")
+
+REFUSED: Final = "GpuNotGiven"
+MISCONFIGURED: Final = "GpuConfigRefused"
+CARD_BROKEN: Final = "GpuUnhealthy"
+CARD_WELL: Final = "GpuRecovered"
+
+
+class Telling:
+    def __init__(
+        self,
+        *,
+        node: NodeName,
+        recorder: Recorder,
+        writes: PodWrites,
+        pods: BoundPods,
+        telemetry: Telemetry,
+        happened: Callable[[], None],
+    ) -> None:
+        self._node = node
+        self._recorder = recorder
+        self._writes = writes
+        self._pods = pods
+        self._telemetry = telemetry
+        self._happened = happened
+        self._health: dict[str, str] = {}
+
+    def took(self, call: str, resource: str, seconds: float) -> None:
+        self._telemetry.took(call, resource, seconds)
+
+    def allocated(self) -> None:
+        self._happened()
+
+    def given(self, given: Given) -> None:
+        self._tell_peer(given.starting.bound, Outcome.SUCCESS)
+        self._happened()
+
+    def refused(self, resource: str, refused: Refused) -> None:
+        code, sentence = refused.refusal.code, refused.refusal.sentence
+        self._telemetry.refused(resource, code)
+        log.warning(
+            "a container was not given devices", extra={"resource": resource, "code": code, "why": sentence}
+        )
+        bound = self._whose(refused)
+        if bound is None:
+            whose = f" (pod {refused.named})" if refused.named else ""
+            self._tell_node(REFUSED, f"{resource}{whose}: {sentence} [{code}]")
+            return
+        ref = bound.pod.ref
+        about = About("Pod", str(ref.name), str(ref.namespace), str(ref.uid))
+        self._recorder.record(Event(about, REFUSED, f"{sentence} [{code}]"))
+        self._tell_peer(bound, Outcome.FAILED)
+
+    def misconfigured(self, trouble: str) -> None:
+        log.error("the configuration is not in force", extra={"why": trouble})
+        self._tell_node(MISCONFIGURED, trouble)
+
+    def health(self, cards: Iterable[Card]) -> None:
+        """One event for each card that fails or recovers; what was so before is old news."""
+        now = {str(card.uuid): "" if card.healthy else card.health_reason for card in cards}
+        for uuid, reason in now.items():
+            before = self._health.get(uuid, "")
+            if reason and not before:
+                self._tell_node(CARD_BROKEN, f"card {uuid} is unhealthy: {reason}")
+            elif before and not reason:
+                self._tell_node(CARD_WELL, f"card {uuid} is healthy again", warning=False)
+        self._health = now
+
+    def _whose(self, refused: Refused) -> BoundPod | None:
+        if refused.pod is not None:
+            return self._pods.by_name.get((str(refused.pod.namespace), str(refused.pod.name)))
+        namespace, _, name = refused.named.partition("/")
+        return self._pods.by_name.get((namespace, name))
+
+    def _tell_peer(self, bound: BoundPod, outcome: Outcome) -> None:
+        change = phase_change(bound.pod, outcome)
+        if change:
+            self._writes.owe(bound.pod.ref, change)
+
+    def _tell_node(self, reason: str, message: str, *, warning: bool = True) -> None:
+        self._recorder.record(Event(About("Node", str(self._node)), reason, message, warning))

@@ -72,3 +72,11 @@ def test_an_id_that_no_string_can_hold_is_refused() -> None:
     odd = replace(CARDS[0], uuid=CardUuid("GPU,0"))
     with pytest.raises(WireError, match="cannot hold"):
         given_annotations(pod_with({GPU: "1"}), Vendor.METAX, {"c0": [odd]})
+
+
+def test_ids_that_hami_made_up_stay_because_it_counts_no_others() -> None:
+    made_up = {HAMI_WHOLE: "n-metax-3,Metax-GPU,65536,100:;", NODE: "n"}
+    pod = pod_with({GPU: "1"}, annotations=made_up)
+    assert given_annotations(pod, Vendor.METAX, {"c0": CARDS[:1]}) == {}
+    elsewhere = pod_with({GPU: "1"}, annotations={**made_up, HAMI_WHOLE: "m-metax-3,Metax-GPU,65536,100:;"})
+    assert given_annotations(elsewhere, Vendor.METAX, {"c0": CARDS[:1]})

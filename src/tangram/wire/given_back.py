@@ -1,7 +1,8 @@
 """The cards that the kubelet really gave, written on the pod in the words in which a scheduler reads them.
 
 For whole cards a scheduler's annotation is a prediction: the kubelet chooses by ids. What it chose is written over the
-prediction, container by container, so that every reader counts the cards that are really gone.
+prediction, container by container, so that every reader counts the cards that are really gone. HAMi knows whole cards
+only by ids it makes up, and would not count others after its next start: what it wrote in those stays.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.pods import Pod
 from tangram.units.memory import Bytes, floor_mib
-from tangram.wire import hami
+from tangram.wire import hami, metax_cards, mthreads_cards
+from tangram.wire.errors import WireError
 
 _WORDS = {
     Vendor.METAX: (hami.METAX_WHOLE_ALLOCATED, hami.METAX_WHOLE),
@@ -26,6 +28,8 @@ def given_annotations(pod: Pod, vendor: Vendor, given: Mapping[str, Sequence[Car
     allocation string can hold.
     """
     key, word = _WORDS[vendor]
+    if _made_up(pod, pod.annotations.get(key, "")):
+        return {}
     text = hami.encode_allocation(
         [_held(card, word) for card in given.get(container.name, ())] for container in pod.containers
     )
@@ -33,6 +37,17 @@ def given_annotations(pod: Pod, vendor: Vendor, given: Mapping[str, Sequence[Car
     if pod.node_name is not None and hami.NODE not in pod.annotations:
         wanted[hami.NODE] = str(pod.node_name)
     return {name: value for name, value in wanted.items() if pod.annotations.get(name) != value}
+
+
+def _made_up(pod: Pod, written: str) -> bool:
+    """Whether an allocation names cards by HAMi's stand-ins, which only say how many there are."""
+    try:
+        ids = [held.id for row in hami.decode_allocation(written) for held in row]
+    except WireError:
+        return False
+    words = (metax_cards.STAND_IN, mthreads_cards.STAND_IN)
+    stand_ins = tuple(f"{pod.node_name}-{word}-" for word in words)
+    return bool(ids) and all(each.startswith(stand_ins) for each in ids)
 
 
 def _held(card: Card, word: str) -> hami.HeldCard:

@@ -59,7 +59,7 @@ class Slices:
     async def remove(self, card: CardUuid, names: Collection[str]) -> tuple[str, ...]:
         """Remove those of the named slices that nobody uses. Returns the names that are gone; never raises."""
         async with self._turns[card]:
-            return tuple([each.name for each in await self._named(card, names) if await self._remove(each)])
+            return await self._removed(card, names)
 
     async def ours(self, card: CardUuid) -> tuple[Slice, ...]:
         """The slices of a card that carry our mark. Raises `DriverError`."""
@@ -78,9 +78,7 @@ class Slices:
                 if error.kind not in (Kind.FULL, Kind.BUSY):
                     raise
                 removable = await make_room(wish.card)
-                gone = [
-                    each.name for each in await self._named(wish.card, removable) if await self._remove(each)
-                ]
+                gone = await self._removed(wish.card, removable)
                 if not gone:
                     raise
             return await self._made(wish, policy)
@@ -94,29 +92,39 @@ class Slices:
             self._counted(action)
         return _granted(made)
 
-    async def _named(self, card: CardUuid, names: Collection[str]) -> list[Slice]:
+    async def _removed(self, card: CardUuid, names: Collection[str]) -> tuple[str, ...]:
         if not names:
-            return []
+            return ()
         try:
-            return [each for each in await self._hardware.slices(card) if each.name in names]
+            gone, troubles = await self._hardware.ask(
+                "removing slices", lambda driver: _remove_idle(driver, card, names)
+            )
         except DriverError as error:
-            log.warning("slices cannot be listed", extra={"card": card, "error": error.sentence})
-            return []
+            gone, troubles = (), (error.sentence,)
+        for trouble in troubles:
+            log.warning("a slice cannot be removed", extra={"card": card, "error": trouble})
+        for _ in gone:
+            self._counted("slice-removed")
+        return gone
 
-    async def _remove(self, part: Slice) -> bool:
-        if part.busy is True:
-            return False
+
+def _remove_idle(
+    driver: Driver, card: CardUuid, names: Collection[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the slices that are gone now, and what kept others that are not merely in use."""
+    gone: list[str] = []
+    troubles: list[str] = []
+    for part in driver.slices(card):
+        if part.name not in names or part.busy is True:
+            continue
         try:
-            await self._hardware.remove_slice(part.card, part.id)
+            driver.remove_slice(card, part.id)
         except DriverError as error:
             if error.kind is not Kind.BUSY:
-                log.warning(
-                    "a slice cannot be removed",
-                    extra={"card": part.card, "slice": part.id, "error": error.sentence},
-                )
-            return False
-        self._counted("slice-removed")
-        return True
+                troubles.append(error.sentence)
+            continue
+        gone.append(part.name)
+    return tuple(gone), tuple(troubles)
 
 
 def _serves(part: Slice, granted: GrantedSlice) -> bool:

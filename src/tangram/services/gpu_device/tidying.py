@@ -13,6 +13,7 @@ from tangram.model.devices import Slice
 from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.claims import Claims
 from tangram.services.gpu_device.grant_files import GrantFiles
+from tangram.services.gpu_device.grants import SLICE_PREFIX
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
 from tangram.services.gpu_device.leftovers import (
@@ -71,10 +72,11 @@ class Tidying:
         present: dict[CardUuid, frozenset[str]] = {}
         for card in self._sliced_cards():
             try:
-                parts = await self._slices.ours(card)
-                await self._shrink(parts)
-                present[card] = frozenset(part.name for part in parts)
-                await self._remove_nameless(card)
+                parts = await self._hardware.slices(card)
+                ours = [part for part in parts if part.name.startswith(SLICE_PREFIX)]
+                await self._shrink(ours)
+                present[card] = frozenset(part.name for part in ours)
+                await self._remove_nameless(card, parts)
             except DriverError as error:
                 log.warning("a card cannot be tidied", extra={"card": card, "error": error.sentence})
                 left |= {
@@ -160,13 +162,9 @@ class Tidying:
                 continue
             self._counted("slice-shrunk")
 
-    async def _remove_nameless(self, card: CardUuid) -> None:
+    async def _remove_nameless(self, card: CardUuid, parts: Sequence[Slice]) -> None:
         now = self._clock()
-        nameless = {
-            (card, part.id): part
-            for part in await self._hardware.slices(card)
-            if not part.name and not part.busy
-        }
+        nameless = {(card, part.id): part for part in parts if not part.name and not part.busy}
         for key in [key for key in self._nameless if key[0] == card and key not in nameless]:
             del self._nameless[key]
         for key, part in nameless.items():

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Callable, Generator
 import pytest
 import pytest_asyncio
 
+from e2e.agent_kit import AgentNode
+from e2e.agent_view_kit import empty, kept
 from e2e.scheduling_kit import Scheduling, extended
 from testbed.api import ApiRefused, path_of
 from testbed.binaries import find_binaries
@@ -81,6 +83,29 @@ async def cluster(one_node: Cluster) -> AsyncIterator[Cluster]:
     """The shared cluster with one node, emptied of the test's pods afterwards."""
     yield one_node
     await remove_pods(one_node)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def bed() -> AsyncIterator[Cluster]:
+    """A cluster with one node for the tests of one file, which put an agent on it."""
+    async with Cluster.open(Options(nodes=1)) as running:
+        _running.append(running)
+        yield running
+        _running.remove(running)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def standing(bed: Cluster, request: pytest.FixtureRequest) -> AsyncIterator[AgentNode]:
+    """Its node with the cards and the agent of a `Setup`, which tests name with `on`."""
+    async with kept(bed, request.param) as ready:
+        yield ready
+
+
+@pytest_asyncio.fixture
+async def node(standing: AgentNode) -> AsyncIterator[AgentNode]:
+    """The same, left without pods and slices."""
+    yield standing
+    await empty(standing)
 
 
 async def remove_pods(cluster: Cluster) -> None:

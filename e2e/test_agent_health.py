@@ -15,7 +15,6 @@ from e2e.agent_view_kit import (
     empty,
     end_pods,
     inside,
-    kept,
     metax,
     nodes_of,
     on,
@@ -31,9 +30,7 @@ from e2e.agent_watch_kit import annotate, listed_cards, until, until_annotation,
 from e2e.restarts_kit import PATIENCE, restart_kubelet, same_container
 from e2e.test_health import health
 from testbed.api import path_of
-from testbed.cluster import Cluster
 from testbed.manifests import pod
-from testbed.options import Options
 
 pytestmark = pytest.mark.xdist_group("agent and health")
 
@@ -56,18 +53,6 @@ UNWATCHED = Setup("unwatched", TWO_GROUPS, {GPU: 8}, extra=("--healthy-interval"
 
 SCORES = "metax-tech.com/gpu.topology.scores"
 CORDON = "hami.io/device-cordon"
-
-
-@pytest_asyncio.fixture(scope="module")
-async def bed() -> AsyncGenerator[Cluster]:
-    async with Cluster.open(Options(nodes=1)) as cluster:
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module")
-async def standing(bed: Cluster, request: pytest.FixtureRequest) -> AsyncGenerator[AgentNode]:
-    async with kept(bed, request.param) as node:
-        yield node
 
 
 @pytest_asyncio.fixture

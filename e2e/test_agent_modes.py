@@ -2,10 +2,7 @@
 that changes from one to the other.
 """
 
-from collections.abc import AsyncGenerator
-
 import pytest
-import pytest_asyncio
 
 from e2e.agent_kit import AgentNode, slices
 from e2e.agent_view_kit import (
@@ -13,10 +10,8 @@ from e2e.agent_view_kit import (
     SGPU,
     Setup,
     all_slices,
-    empty,
     end_pods,
     inside,
-    kept,
     look,
     metax,
     nodes_of,
@@ -30,9 +25,7 @@ from e2e.agent_view_kit import (
     whole_pod,
 )
 from e2e.agent_watch_kit import until, until_counts
-from testbed.cluster import Cluster
 from testbed.manifests import pod
-from testbed.options import Options
 
 pytestmark = pytest.mark.xdist_group("agent and modes")
 
@@ -42,24 +35,6 @@ FUNCTIONS = Setup(
 )
 SHARED = Setup("shared", FOUR, {GPU: 12}, "mode: shared\nshareNums: 3\n")
 MIXED = Setup("mixed", FOUR, {GPU: 2, SGPU: 32}, "mode: mixed\nslicedCards: [2, 3]\n")
-
-
-@pytest_asyncio.fixture(scope="module")
-async def bed() -> AsyncGenerator[Cluster]:
-    async with Cluster.open(Options(nodes=1)) as cluster:
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module")
-async def standing(bed: Cluster, request: pytest.FixtureRequest) -> AsyncGenerator[AgentNode]:
-    async with kept(bed, request.param) as node:
-        yield node
-
-
-@pytest_asyncio.fixture
-async def node(standing: AgentNode) -> AsyncGenerator[AgentNode]:
-    yield standing
-    await empty(standing)
 
 
 # ---- virtual functions and shared cards

@@ -18,7 +18,6 @@ from e2e.agent_view_kit import (
     asking,
     empty,
     inside,
-    kept,
     metax,
     nodes_of,
     on,
@@ -31,9 +30,7 @@ from tangram.model.cards import QosPolicy
 from tangram.model.devices import Slice
 from testbed.api import Object, path_of
 from testbed.box import REPOSITORY
-from testbed.cluster import Cluster
 from testbed.manifests import container, pod
-from testbed.options import Options
 
 pytestmark = pytest.mark.xdist_group("agent under peers")
 
@@ -48,18 +45,6 @@ WHOLE = Setup("whole", TWO_GROUPS, {GPU: 8})
 PHASE = "hami.io/bind-phase"
 QOS = "metax-tech.com/sgpu-qos-policy"
 CAPTURES = REPOSITORY / "tests" / "data" / "captures"
-
-
-@pytest_asyncio.fixture(scope="module")
-async def bed() -> AsyncGenerator[Cluster]:
-    async with Cluster.open(Options(nodes=1)) as cluster:
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module")
-async def standing(bed: Cluster, request: pytest.FixtureRequest) -> AsyncGenerator[AgentNode]:
-    async with kept(bed, request.param) as node:
-        yield node
 
 
 @pytest_asyncio.fixture

@@ -19,7 +19,6 @@ from e2e.agent_view_kit import (
     empty,
     end_pods,
     inside,
-    kept,
     left_on,
     metax,
     on,
@@ -39,9 +38,7 @@ from e2e.agent_watch_kit import (
 from e2e.restarts_kit import PATIENCE, container_status, end_container, restart_kubelet, restarted
 from tangram.model.devices import Slice
 from testbed.api import Object, path_of
-from testbed.cluster import Cluster
 from testbed.manifests import container, is_over, pod
-from testbed.options import Options
 
 pytestmark = pytest.mark.xdist_group("agent and restarts")
 
@@ -55,18 +52,6 @@ AGENT = "tangram.dev/agent"
 WRITES = "tangram_agent_api_writes_total"
 REGISTERED = re.compile(r"registered with the kubelet resource=(\S+) seconds=([0-9.]+)")
 PODS = ("whole", "slice", "after-init")
-
-
-@pytest_asyncio.fixture(scope="module")
-async def bed() -> AsyncGenerator[Cluster]:
-    async with Cluster.open(Options(nodes=1)) as cluster:
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module")
-async def standing(bed: Cluster, request: pytest.FixtureRequest) -> AsyncGenerator[AgentNode]:
-    async with kept(bed, request.param) as node:
-        yield node
 
 
 @pytest_asyncio.fixture

@@ -1,9 +1,6 @@
 """Slices of both vendors through the agent on a real kubelet: what is made, what a container finds, what is left."""
 
-from collections.abc import AsyncGenerator
-
 import pytest
-import pytest_asyncio
 
 from e2e.agent_kit import AgentNode, slices
 from e2e.agent_view_kit import (
@@ -15,10 +12,8 @@ from e2e.agent_view_kit import (
     Setup,
     all_slices,
     asking,
-    empty,
     end_pods,
     inside,
-    kept,
     left_on,
     metax,
     mthreads,
@@ -34,9 +29,7 @@ from e2e.restarts_kit import PATIENCE, end_container, restarted
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, Slice
 from testbed.api import path_of
-from testbed.cluster import Cluster
 from testbed.manifests import pod
-from testbed.options import Options
 
 pytestmark = pytest.mark.xdist_group("agent with slices")
 
@@ -54,24 +47,6 @@ MTHREADS = Setup(
 )
 QOS = "metax-tech.com/sgpu-qos-policy"
 CLASS = "metax-tech.com/sgpu-app-class"
-
-
-@pytest_asyncio.fixture(scope="module")
-async def bed() -> AsyncGenerator[Cluster]:
-    async with Cluster.open(Options(nodes=1)) as cluster:
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module")
-async def standing(bed: Cluster, request: pytest.FixtureRequest) -> AsyncGenerator[AgentNode]:
-    async with kept(bed, request.param) as node:
-        yield node
-
-
-@pytest_asyncio.fixture
-async def node(standing: AgentNode) -> AsyncGenerator[AgentNode]:
-    yield standing
-    await empty(standing)
 
 
 def told(card: Device, part: Slice) -> str:

@@ -2,10 +2,9 @@
 
 import itertools
 import json
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import Iterable
 
 import pytest
-import pytest_asyncio
 
 from e2e.agent_kit import AgentNode
 from e2e.agent_view_kit import (
@@ -15,10 +14,8 @@ from e2e.agent_view_kit import (
     Setup,
     asking,
     cards_in,
-    empty,
     end_pods,
     inside,
-    kept,
     metax,
     nodes_of,
     on,
@@ -31,9 +28,7 @@ from e2e.agent_view_kit import (
 )
 from e2e.agent_watch_kit import until_annotation, until_counts
 from e2e.restarts_kit import PATIENCE
-from testbed.cluster import Cluster
 from testbed.manifests import is_over, pod
-from testbed.options import Options
 
 pytestmark = pytest.mark.xdist_group("agent with whole cards")
 
@@ -42,24 +37,6 @@ NATIVE = Setup("native", TWO_GROUPS, {GPU: 8})
 SCORES = "metax-tech.com/gpu.topology.scores"
 LOSSES = "metax-tech.com/gpu.topology.losses"
 ZONES = "metax-tech.com/gpu.topology.zones"
-
-
-@pytest_asyncio.fixture(scope="module")
-async def bed() -> AsyncGenerator[Cluster]:
-    async with Cluster.open(Options(nodes=1)) as cluster:
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module")
-async def standing(bed: Cluster, request: pytest.FixtureRequest) -> AsyncGenerator[AgentNode]:
-    async with kept(bed, request.param) as node:
-        yield node
-
-
-@pytest_asyncio.fixture
-async def node(standing: AgentNode) -> AsyncGenerator[AgentNode]:
-    yield standing
-    await empty(standing)
 
 
 async def written(node: AgentNode, name: str) -> list[list[str]]:

@@ -18,7 +18,12 @@ def _fault(error: cyclopts.CycloptsError) -> str:
             return f"{unused!r:.80} belongs to no option: put an option such as -f before it."
         case cyclopts.UnknownOptionError():
             names = [
-                name for argument in error.argument_collection if argument.parse for name in argument.names
+                name
+                for argument in error.argument_collection
+                if argument.parse
+                for name in argument.names
+                # A group of options has a star for a name.
+                if name.startswith("-")
             ]
             legal = f" The options are {', '.join(names)}." if names else ""
             return f"{' '.join(str(error).split())}{legal}"

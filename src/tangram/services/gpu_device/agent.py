@@ -244,19 +244,21 @@ class Agent:
                 give_back()
             edition = self._due.edition
             noted = self._survey.sight.notes
-            for resource, units in (await self._survey.look()).items():
+            # The first offer waits for nobody: a kubelet that just started may be about to admit a pod.
+            hurried = not self._plugins
+            for resource, units in (await self._survey.look(hurried=hurried)).items():
                 self._plugin(supervisor, resource).offer(units)
             if self._survey.sight.notes is not noted:
                 self._news.announce()
             self._withdraw()
             self._publisher.due()
             self._telling.health(self._cards.inventory.cards)
-            if time.monotonic() - tidied >= pauses.tidy:
+            if not hurried and time.monotonic() - tidied >= pauses.tidy:
                 tidied = time.monotonic()
                 left_over = await self._tidying.tidy(self._survey.sight)
             else:
-                # What this look has found dead must not wait for the next thing that happens.
-                left_over = True
+                # What this look has found dead, or was too hurried to find, must not wait for what happens next.
+                left_over = bool(self._plugins)
             # Before the cards are known there is nothing to pace, and the kubelet waits to be offered them.
             await asyncio.sleep(pauses.look_at_most if self._survey.offered() else 0)
 

@@ -73,9 +73,14 @@ class Survey:
         self._complete = False
         """Whether a look has had the API server's word too: without it every card seems free."""
 
-    async def look(self) -> dict[str, tuple[Unit, ...]]:
-        """Look at everything once more. What is to be offered from now on, by resource."""
-        self.sight = await self._kubelet.look()
+    async def look(self, *, hurried: bool = False) -> dict[str, tuple[Unit, ...]]:
+        """Look at everything once more. What is to be offered from now on, by resource.
+
+        `hurried` goes by the kubelet's notes alone, which are there at once; it may be silent for seconds.
+        """
+        self.sight = (
+            Sight(notes=await self._kubelet.notes(), held=None) if hurried else await self._kubelet.look()
+        )
         self._arrange()
         due = switches_due(
             self._cards.inventory,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Container
 from typing import Final
 
 from tangram.daemon.endpoints import Address, serving
@@ -246,11 +247,12 @@ class Agent:
             noted = self._survey.sight.notes
             # The first offer waits for nobody: a kubelet that just started may be about to admit a pod.
             hurried = not self._plugins
-            for resource, units in (await self._survey.look(hurried=hurried)).items():
+            offered = await self._survey.look(hurried=hurried)
+            for resource, units in offered.items():
                 self._plugin(supervisor, resource).offer(units)
             if self._survey.sight.notes is not noted:
                 self._news.announce()
-            self._withdraw()
+            self._withdraw(offered)
             self._publisher.due()
             self._telling.health(self._cards.inventory.cards)
             if not hurried and time.monotonic() - tidied >= pauses.tidy:
@@ -260,7 +262,7 @@ class Agent:
                 # What this look has found dead, or was too hurried to find, must not wait for what happens next.
                 left_over = bool(self._plugins)
             # Before the cards are known there is nothing to pace, and the kubelet waits to be offered them.
-            await asyncio.sleep(pauses.look_at_most if self._survey.offered() else 0)
+            await asyncio.sleep(pauses.look_at_most if offered else 0)
 
     def _plugin(self, supervisor: Supervisor, resource: str) -> Plugin:
         plugin = self._plugins.get(resource)
@@ -277,9 +279,8 @@ class Agent:
             supervisor.vital(f"the plugin of {resource}", plugin.run())
         return plugin
 
-    def _withdraw(self) -> None:
+    def _withdraw(self, offered: Container[str]) -> None:
         """A resource whose last card is offered otherwise now has no units left; the kubelet keeps its name."""
-        offered = self._survey.offered()
         for resource, plugin in self._plugins.items():
             if resource not in offered:
                 plugin.offer(())

@@ -35,13 +35,17 @@ def named_answer(claim: str, delivery: Delivery) -> ContainerAllocateResponse:
     return ContainerAllocateResponse(cdi_devices=[CDIDevice(name=name)])
 
 
-def claims_in(answer: ContainerAllocateResponse) -> tuple[str, ...]:
-    """The claims of ours that an answer promised; none where another plugin answered, or without CDI."""
-    names = [
-        *(device.name for device in answer.cdi_devices),
-        *(value for key, value in answer.annotations.items() if key.startswith(ANNOTATION_PREFIX)),
-    ]
-    return tuple(claim for name in names if (claim := claim_of(name)) is not None)
+def claim_in(answer: ContainerAllocateResponse) -> str | None:
+    """The claim of ours that an answer promised, in its field or in an annotation.
+
+    None where another plugin answered, or without CDI; and where there are several, which we never answer.
+    """
+    names = [device.name for device in answer.cdi_devices]
+    for key, value in answer.annotations.items():
+        if key.startswith(ANNOTATION_PREFIX):
+            names += value.split(",")
+    found = {claim for name in names if (claim := claim_of(name.strip())) is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def direct_answer(edits: Edits) -> ContainerAllocateResponse:

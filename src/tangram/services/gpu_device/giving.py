@@ -27,7 +27,7 @@ from tangram.services.gpu_device import grants, refusing
 from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.claims import Claims
 from tangram.services.gpu_device.codes import StartCode
-from tangram.services.gpu_device.delivery import Delivery, carries, claims_in
+from tangram.services.gpu_device.delivery import Delivery, carries, claim_in
 from tangram.services.gpu_device.grant_files import GrantFiles, NameTaken
 from tangram.services.gpu_device.grants import Edits, Injection
 from tangram.services.gpu_device.guard import check, check_whole
@@ -193,13 +193,13 @@ class Giving:
         holders = [
             each for each in sight.allocations if each.resource == resource and set(each.ids) == set(ids)
         ]
-        given = [self._files.find(claim) for each in holders for claim in claims_in(each.response())]
-        if not given or len({each.pod_uid for each in holders}) != 1 or len(given) != len(holders):
+        if len({each.pod_uid for each in holders}) != 1:
             return False
         standing = [
             grant
-            for grant, holder in zip(given, holders, strict=True)
-            if grant is not None
+            for holder in holders
+            if (claim := claim_in(holder.response())) is not None
+            and (grant := self._files.find(claim)) is not None
             and (grant.pod.uid, grant.container) == (holder.pod_uid, holder.container)
             and self._all_healthy(grant.cards)
         ]

@@ -96,7 +96,7 @@ def usage_of(
 
     for holding in holdings:
         for unit in holding.ids if holding.resource in WHOLE else ():
-            card = physical_card(inventory, unit)
+            card = inventory.card_behind(unit)
             if card is not None:
                 add(card.uuid, _unit_hold(card))
     for bound in pods:
@@ -143,17 +143,8 @@ def _counts(bound: BoundPod | None, *, fresh: bool) -> bool:
     return not bound.pod.ended
 
 
-def physical_card(inventory: Inventory, unit: str) -> Card | None:
-    """The card behind a unit of a whole resource, which may be a virtual function of it or a turn at it."""
-    uuid = unit_uuid(unit)
-    device = inventory.device(uuid)
-    if inventory.card(uuid) is None and device is not None and device.virtual_function_of is not None:
-        uuid = device.virtual_function_of
-    return inventory.card(uuid)
-
-
 def _whole_card(inventory: Inventory, unit: str) -> CardUuid | None:
-    card = physical_card(inventory, unit)
+    card = inventory.card_behind(unit)
     return None if card is None else card.uuid
 
 

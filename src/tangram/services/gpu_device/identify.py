@@ -9,21 +9,18 @@ known yet is `Late`, and what cannot be known is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from tangram.model.pods import Pod, Role
 from tangram.model.refusals import Refusal
 from tangram.services.gpu_device.codes import StartCode
+from tangram.services.gpu_device.delivery import claim_in
 from tangram.services.gpu_device.records import BoundPod, Late, Starting
 from tangram.units.ids import PodUid
 from tangram.vendors.amounts import names_any
 from tangram.vendors.wording import sentence
-from tangram.wire import cdi_grants
 from tangram.wire.errors import WireError, shown
 from tangram.wire.kubelet.checkpoint import Checkpoint, CheckpointedAllocation
 from tangram.wire.kubelet.holdings import HeldDevices, holding_exactly
-
-_CDI_ANNOTATION: Final = "cdi.k8s.io/"
 
 _WAIT = "the kubelet asks again by itself; if it goes on, restart the kubelet"
 _Names = Mapping[tuple[str, str], BoundPod]
@@ -105,7 +102,7 @@ def _starting(
     entries: Sequence[CheckpointedAllocation],
     held: Sequence[HeldDevices] | None,
 ) -> Starting | Late | Refusal:
-    claims = {entry.container: _claim(entry) for entry in entries}
+    claims = {entry.container: claim_in(entry.response()) for entry in entries}
     stranger = _stranger(bound.pod, claims)
     if stranger is not None:
         return stranger
@@ -206,18 +203,6 @@ def _conflict(resource: str, ids: Sequence[str], pod: Pod, held: Iterable[HeldDe
             _WAIT,
         ),
     )
-
-
-def _claim(entry: CheckpointedAllocation) -> str | None:
-    """The claim in the answer to Allocate, whether its CDI name stands in the field or in an annotation."""
-    answer = entry.response()
-    written = [device.name for device in answer.cdi_devices]
-    for key, value in sorted(answer.annotations.items()):
-        if key.startswith(_CDI_ANNOTATION):
-            written += value.split(",")
-    found = {claim for name in written if (claim := cdi_grants.claim_of(name.strip())) is not None}
-    # The agent never answers with two.
-    return found.pop() if len(found) == 1 else None
 
 
 def only_name(resource: str, ids: Sequence[str], held: Sequence[HeldDevices] | None) -> str:

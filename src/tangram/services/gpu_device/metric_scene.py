@@ -11,7 +11,7 @@ from tangram.engine.usage import Hold
 from tangram.model.cards import Card
 from tangram.model.grants import Grant
 from tangram.services.gpu_device.card_readings import Reading
-from tangram.services.gpu_device.holdings import Holding, physical_card
+from tangram.services.gpu_device.holdings import Holding
 from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.services.gpu_device.resources import WHOLE
 from tangram.units.ids import CardUuid
@@ -55,7 +55,7 @@ class Scene(NamedTuple):
                 continue
             ref = holding.bound.pod.ref
             for unit in holding.ids:
-                card = physical_card(self.inventory, unit)
+                card = self.inventory.card_behind(unit)
                 if card is not None:
                     who = (str(ref.namespace), str(ref.name), holding.container)
                     found.setdefault(card.uuid, set()).add(who)

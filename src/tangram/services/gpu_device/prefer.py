@@ -15,7 +15,6 @@ from tangram.engine.weights import DEFAULT_WEIGHTS
 from tangram.model.cards import CardMode
 from tangram.model.nodes import Node
 from tangram.services.gpu_device.records import Inventory
-from tangram.services.gpu_device.resources import unit_uuid
 from tangram.units.ids import CardUuid
 
 
@@ -30,8 +29,8 @@ def preferred_units(
 
     `predictions` are what the pods that wait for this many units were promised, the first bound first.
     """
-    units = {unit: _card_of(inventory, unit) for unit in dict.fromkeys((*must_include, *available))}
-    known = {unit: card for unit, card in units.items() if card is not None}
+    units = {unit: inventory.card_behind(unit) for unit in dict.fromkeys((*must_include, *available))}
+    known = {unit: card.uuid for unit, card in units.items() if card is not None}
     if size <= 0 or len(known) < size or not set(must_include) <= known.keys():
         return ()
     modes = {card.mode for card in inventory.cards if card.uuid in known.values()}
@@ -41,14 +40,6 @@ def preferred_units(
         if len(promised) == size and promised <= set(known.values()) and set(must_include) <= promised:
             return tuple(sorted(promised))
     return _best_connected(inventory, known, must_include, size)
-
-
-def _card_of(inventory: Inventory, unit: str) -> CardUuid | None:
-    uuid = unit_uuid(unit)
-    device = inventory.device(uuid)
-    if device is None:
-        return None
-    return device.virtual_function_of if inventory.card(uuid) is None else uuid
 
 
 def _several_per_card(

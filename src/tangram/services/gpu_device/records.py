@@ -10,6 +10,7 @@ from tangram.model.devices import Device
 from tangram.model.pods import Pod
 from tangram.model.refusals import Refusal
 from tangram.model.topology import Topology
+from tangram.services.gpu_device.resources import unit_uuid
 from tangram.units.ids import CardUuid, NodeName, PodUid
 from tangram.wire.tenants import Unnamed
 
@@ -37,6 +38,14 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
 
     def card(self, uuid: CardUuid) -> Card | None:
         return next((card for card in self.cards if card.uuid == uuid), None)
+
+    def card_behind(self, unit: str) -> Card | None:
+        """The card behind a unit of a whole resource, which may be a virtual function of it or a turn at it."""
+        uuid = unit_uuid(unit)
+        device = self.device(uuid)
+        if self.card(uuid) is None and device is not None and device.virtual_function_of is not None:
+            uuid = device.virtual_function_of
+        return self.card(uuid)
 
     def device(self, uuid: CardUuid) -> Device | None:
         return next((device for device in self.devices if device.uuid == uuid), None)

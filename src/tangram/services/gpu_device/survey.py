@@ -23,7 +23,6 @@ from tangram.services.gpu_device.holdings import (
     held_units,
     held_whole,
     holdings_in,
-    physical_card,
     usage_of,
 )
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
@@ -91,10 +90,6 @@ class Survey:
             await self._cards.look()
             self._arrange()
         self._give_back()
-        return self.offered()
-
-    def offered(self) -> dict[str, tuple[Unit, ...]]:
-        """What is to be offered, by what was seen last."""
         inventory = self._cards.inventory
         return offered_units(
             inventory,
@@ -142,7 +137,7 @@ class Survey:
     def _correct(self, bound: BoundPod, vendor: Vendor, held: list[Holding], inventory: Inventory) -> None:
         given: dict[str, list[Card]] = {}
         for each in held:
-            cards = [physical_card(inventory, unit) for unit in each.ids]
+            cards = [inventory.card_behind(unit) for unit in each.ids]
             known = [card for card in cards if card is not None]
             if len(known) < len(cards):
                 # A card that is not known yet, or not any more: half of the truth would read as the whole.

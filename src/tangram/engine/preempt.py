@@ -7,8 +7,9 @@ without one is enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -25,6 +26,8 @@ MOST_NODES = 100
 MOST_TRIES = 400
 """Sets of victims tried per node before settling for giving back one by one."""
 
+
+_NOBODY: Mapping[PodUid, tuple[str, ...]] = MappingProxyType({})
 
 _Fits = Callable[[Iterable[Tenant]], Allocation | None]
 
@@ -51,45 +54,108 @@ def preempt(
     ledger: Ledger, request: Request, defaults: Defaults, candidates: Candidates = EVERY_NODE
 ) -> Preemption | None:
     """The kindest way to make room, or None when the pod needs none, or evicting everyone weaker would not help."""
-    weaker = _weaker_by_node(ledger, request, candidates.names)
+    found = [
+        preemption
+        for name in hopeful_nodes(ledger, request, defaults, candidates)
+        if (preemption := preemption_on(ledger, request, defaults, candidates._replace(names=(name,))))
+        is not None
+    ]
+    return min(found, key=lambda preemption: preemption.cost, default=None)
+
+
+def hopeful_nodes(
+    ledger: Ledger,
+    request: Request,
+    defaults: Defaults,
+    candidates: Candidates = EVERY_NODE,
+    *,
+    most: int = MOST_NODES,
+) -> list[NodeName]:
+    """Where evicting everyone weaker would make room, the most promising first; none for a pod that needs no room."""
+    weaker = {
+        name: tenants for name in _names(ledger, candidates) if (tenants := weaker_on(ledger, request, name))
+    }
     everyone = [tenant.pod.uid for tenants in weaker.values() for tenant in tenants]
     if not everyone or filter_nodes(ledger, request, defaults, candidates).node is not None:
-        return None
+        return []
     narrowed = candidates._replace(names=tuple(weaker))
     outcome = filter_nodes(ledger, request, defaults, narrowed, without=everyone)
     hopeful = [
         ledger.node_at(int(outcome.view.rows[at])).name for at in np.flatnonzero(outcome.placement.fits)
     ]
     hopeful.sort(key=lambda name: (min(tenant.priority for tenant in weaker[name]), len(weaker[name]), name))
-    found = [
-        preemption
-        for name in hopeful[:MOST_NODES]
-        if (
-            preemption := _on_node(
-                ledger, request, defaults, candidates._replace(names=(name,)), weaker=weaker[name]
-            )
-        )
-        is not None
+    return hopeful[:most]
+
+
+def preemption_on(
+    ledger: Ledger,
+    request: Request,
+    defaults: Defaults,
+    here: Candidates,
+    *,
+    protected: Mapping[PodUid, tuple[str, ...]] = _NOBODY,
+) -> Preemption | None:
+    """The kindest way to make room on the one node `here` names. `protected` are pods whose budgets forbid it."""
+    weaker = [
+        msgspec.structs.replace(tenant, protected_by=protected.get(tenant.pod.uid, tenant.protected_by))
+        for name in here.names or ()
+        for tenant in weaker_on(ledger, request, name)
     ]
-    return min(found, key=lambda preemption: preemption.cost, default=None)
+    weaker.sort(key=_least_important)
+    return _on_node(ledger, request, defaults, here, weaker=weaker)
 
 
-def _weaker_by_node(
-    ledger: Ledger, request: Request, names: Iterable[NodeName] | None
-) -> dict[NodeName, list[Tenant]]:
-    """Bound pods of lower priority that hold cards, the least important first."""
-    wanted = [node.name for node in ledger.nodes()] if names is None else list(names)
-    weaker: dict[NodeName, list[Tenant]] = {}
-    for name in wanted:
-        tenants = [
-            holding.tenant
-            for holding in ledger.holdings_on(name)
-            if holding.bound and holding.charges and holding.tenant.priority < request.priority
-        ]
-        if tenants:
-            tenants.sort(key=lambda tenant: (bool(tenant.protected_by), tenant.priority, str(tenant.pod)))
-            weaker[name] = tenants
-    return weaker
+def adjusted(
+    ledger: Ledger, request: Request, defaults: Defaults, node: NodeName, given: Collection[PodUid]
+) -> tuple[PodUid, ...] | None:
+    """Who has to go on a node, beginning with those that somebody named who does not see cards.
+
+    As many more as the cards need, and none whose going helps nobody. None when nothing helps.
+    """
+    here = Candidates(names=(node,))
+
+    def fits_without(uids: Iterable[PodUid]) -> bool:
+        return filter_nodes(ledger, request, defaults, here, without=tuple(uids)).allocation is not None
+
+    victims = list(given)
+    if not fits_without(victims):
+        others = [tenant for tenant in weaker_on(ledger, request, node) if tenant.pod.uid not in set(given)]
+        if not fits_without([*given, *(tenant.pod.uid for tenant in others)]):
+            return None
+        more = _fewest(
+            others,
+            lambda group: (
+                filter_nodes(
+                    ledger, request, defaults, here, without=(*given, *(each.pod.uid for each in group))
+                ).allocation
+            ),
+        )
+        victims += [tenant.pod.uid for tenant in more]
+    for uid in given:
+        spared = [each for each in victims if each != uid]
+        if ledger.holding(uid) is not None and fits_without(spared):
+            victims = spared
+    return tuple(victims)
+
+
+def weaker_on(ledger: Ledger, request: Request, name: NodeName) -> list[Tenant]:
+    """Bound pods of lower priority on a node that hold cards, the least important first."""
+    tenants = [
+        holding.tenant
+        for holding in ledger.holdings_on(name)
+        if holding.bound and holding.charges and holding.tenant.priority < request.priority
+    ]
+    return sorted(tenants, key=_least_important)
+
+
+def _names(ledger: Ledger, candidates: Candidates) -> list[NodeName]:
+    if candidates.names is None:
+        return [node.name for node in ledger.nodes()]
+    return list(candidates.names)
+
+
+def _least_important(tenant: Tenant) -> tuple[bool, int, str]:
+    return bool(tenant.protected_by), tenant.priority, str(tenant.pod)
 
 
 def _on_node(

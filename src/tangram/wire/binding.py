@@ -15,8 +15,9 @@ import msgspec
 from tangram.model.allocations import Allocation, Share
 from tangram.model.cards import Card, Vendor
 from tangram.model.nodes import Node
+from tangram.model.pods import PodRef
 from tangram.model.requests import AskKind, Request, Vocabulary
-from tangram.units.ids import CardUuid, is_label_value
+from tangram.units.ids import CardUuid, NodeName, is_label_value
 from tangram.units.memory import floor_mib
 from tangram.wire import hami, metax_allocated, mthreads
 from tangram.wire.card_numbers import encode_numbers
@@ -61,6 +62,22 @@ def binding_writes(
     check_annotations({**present, **writes.annotations})
     check_labels(writes.labels)
     return writes
+
+
+def binding_body(pod: PodRef, node: NodeName, writes: BindingWrites) -> dict[str, object]:
+    """The order to the API server; it is refused for another pod of the same name."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": pod.uid,
+            "annotations": writes.annotations,
+            "labels": writes.labels,
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
 
 
 def lock_value(request: Request, allocation: Allocation, node: Node, now_ns: int) -> str | None:

@@ -17,7 +17,9 @@ from tangram.model.cards import Card, Vendor
 from tangram.model.nodes import HostCapacity, Node, Taint
 from tangram.model.topology import PublishedTopology, Topology
 from tangram.units.memory import Bytes
+from tangram.vendors.renaming import NOTHING_RENAMED, Renamed
 from tangram.wire import hami, loose
+from tangram.wire.agent_state import AGENT, STOPPING
 from tangram.wire.errors import Problem, WireError
 from tangram.wire.inventory import INVENTORY, Inventory, decode_inventory
 from tangram.wire.koordinator.cards import cards_of
@@ -29,6 +31,7 @@ from tangram.wire.node_facts import NodeFacts, read_facts
 from tangram.wire.node_topology import topology_of
 
 _LARGEST_HOST: Final = 2**50
+_AGENT_STOPS: Final = "the node's agent is about to stop"
 
 
 class NodeReading(msgspec.Struct, frozen=True):
@@ -36,14 +39,19 @@ class NodeReading(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def read_node(manifest: Mapping[str, object], device: Device | None = None) -> NodeReading:
+def read_node(
+    manifest: Mapping[str, object], device: Device | None = None, renamed: Renamed = NOTHING_RENAMED
+) -> NodeReading:
     """The node an API object describes, with the cards of its `Device` if it has one. Never raises."""
-    facts = read_facts(manifest)
+    facts = read_facts(manifest, renamed)
     spec = loose.members(manifest.get("spec"))
     inventory = _inventory(facts) if INVENTORY in facts.annotations else _announced(facts, device)
+    cards = _with_cordons(facts, inventory.cards)
+    if facts.annotations.get(AGENT) == STOPPING:
+        cards = tuple(replace(card, healthy=False, health_reason=_AGENT_STOPS) for card in cards)
     node = Node(
         name=facts.name,
-        cards=_with_cordons(facts, inventory.cards),
+        cards=cards,
         topology=inventory.topology,
         published=_published(facts),
         host=_host(facts),

@@ -18,7 +18,7 @@ from tangram.model.nodes import Node
 from tangram.model.pods import Pod, Role
 from tangram.model.requests import HostAsk, Request, Vocabulary
 from tangram.units.ids import NodeName
-from tangram.vendors.admission import admit
+from tangram.vendors.admission import Admission, admit
 from tangram.vendors.metax import names
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire.errors import WireError
@@ -39,16 +39,20 @@ class Unnamed(msgspec.Struct, frozen=True):
 
 
 def read_tenant(
-    pod: Pod, node: Node | None, settings: AdmissionSettings = DEFAULT_SETTINGS
+    pod: Pod,
+    node: Node | None,
+    settings: AdmissionSettings = DEFAULT_SETTINGS,
+    *,
+    admission: Admission | None = None,
 ) -> Tenant | Unnamed | None:
     """The pod as a holder of cards, or None when it holds none. Never raises.
 
     A terminating pod still holds its cards. `node` is the pod's own node, or None when nothing is known of it yet;
-    ids are then taken as written.
+    ids are then taken as written. `admission` is the pod's own, where somebody has read it already.
     """
     if pod.node_name is None or pod.ended:
         return None
-    admission = admit(pod, settings)
+    admission = admission or admit(pod, settings)
     request = admission.request
     try:
         held = _held(pod, node, request)

@@ -1,0 +1,62 @@
+"""What the scheduler answers, whoever asks and through whichever door.
+
+Doors (`doors.py`) know HTTP, certificates and rights; the desk knows pods and cards. Between them are bytes and this
+interface, so that each can be tested without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks, as far as the door could find out."""
+
+    user: str
+    may_see_all: bool
+    """May read pods of every namespace, so nothing needs to be hidden."""
+    namespaces: frozenset[str] = frozenset()
+    """Namespaces whose pods the caller may read, of those the question is about."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    body: bytes
+    status: int = 200
+    kind: str = "application/json"
+
+
+class Desk(Protocol):
+    """Every method answers whatever it is given; none raises for bad input."""
+
+    async def filter(self, body: bytes) -> Reply: ...
+
+    async def bind(self, body: bytes) -> Reply: ...
+
+    async def preempt(self, body: bytes) -> Reply: ...
+
+    async def review(self, body: bytes) -> Reply:
+        """The mutating webhook: an AdmissionReview in, one out."""
+        ...
+
+    async def guard(self, body: bytes) -> Reply:
+        """The validating webhook: who may write allocations."""
+        ...
+
+    async def explain_pod(self, namespace: str, name: str, caller: Caller) -> Reply:
+        """Why that pod waits or where it went."""
+        ...
+
+    async def explain_manifest(self, body: bytes, caller: Caller) -> Reply:
+        """Where the pods of some manifests would go, were they made now."""
+        ...
+
+    async def metrics(self) -> Reply: ...
+
+    def unready(self) -> Sequence[str]:
+        """What keeps it from answering rightly, one sentence each."""
+        ...
+
+    def unhealthy(self) -> Sequence[str]: ...

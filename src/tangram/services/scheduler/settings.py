@@ -1,0 +1,40 @@
+"""Where the scheduler finds things and how it is to behave, as read from its command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tangram.daemon.endpoints import Address
+
+TANGRAM_NAME: Final = "tangram-scheduler"
+HAMI_NAME: Final = "hami-scheduler"
+
+
+class LeaseName(msgspec.Struct, frozen=True):
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class SchedulerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    served: frozenset[str] = frozenset({TANGRAM_NAME, HAMI_NAME})
+    """Names by which pods ask for this scheduler. The first given is written into pods that name none."""
+    name: str = TANGRAM_NAME
+    lease: LeaseName | None = None
+    """kube-scheduler's own. None where it has none, or serves from elsewhere."""
+    identity: str = ""
+    """How the holder's name begins when the kube-scheduler beside us holds the Lease."""
+    extender: Address | None = Address("127.0.0.1", 8080)
+    """Plain, on loopback only."""
+    outside: Address | None = None
+    """TLS, for the API server, for people and for a kube-scheduler elsewhere."""
+    config: Path | None = None
+    device_config: Path | None = None
+    nominate: bool | None = None
+    """Decide ahead. None: where the cluster is new enough."""
+    legacy_metrics: bool = False

@@ -1,0 +1,280 @@
+"""The cluster as the scheduler knows it: one ledger, moved along by every event and never rebuilt.
+
+Bound pods are the truth, from whoever bound them. An unbound pod never holds anything here, whatever its annotations
+say; a promise to it is ours alone. A bound pod whose cards nobody named is charged with a guess, because counting it
+nowhere would sell its cards again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from tangram.engine.adopt import adopt
+from tangram.engine.decide import Decision, Memo, decide
+from tangram.engine.demand import LearnedDemand
+from tangram.engine.filter import Candidates
+from tangram.engine.frag import FragScores
+from tangram.engine.ledger import Ledger
+from tangram.engine.place import Defaults
+from tangram.kube.informer import Change, Key
+from tangram.model.allocations import Tenant
+from tangram.model.cards import Vendor
+from tangram.model.nodes import Node
+from tangram.model.pods import Pod
+from tangram.model.requests import Request
+from tangram.services.scheduler.admissions import Admissions
+from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, Times
+from tangram.services.scheduler.seen import Seen, Waiting, on_the_host_alone
+from tangram.units.ids import NodeName, PodUid
+from tangram.units.memory import SGPU_MEMORY_UNIT
+from tangram.vendors.settings import AdmissionSettings
+from tangram.wire.koordinator.device import Device
+from tangram.wire.nodes import NodeReading, read_node
+from tangram.wire.pods import read_pod
+from tangram.wire.queueing import Gang, read_queueing
+from tangram.wire.tenants import Unnamed, read_tenant
+
+Object = Mapping[str, Any]
+
+USUAL_DEFAULTS: Final = Defaults()
+
+
+class State:
+    """Fed by informers through `read_*` and `*_changed`; read and changed by the verbs, one at a time."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        *,
+        served: frozenset[str],
+        settings: AdmissionSettings | None = None,
+        defaults: Defaults = USUAL_DEFAULTS,
+        times: Times = USUAL_TIMES,
+    ) -> None:
+        self.served = served
+        self.defaults = defaults
+        self.ledger: Final = Ledger()
+        self.memo: Final = Memo()
+        self.frag: Final = FragScores()
+        self.admissions: Final = Admissions(settings or AdmissionSettings())
+        self.reservations: Final = Reservations(self.ledger, clock, times)
+        self.waiting: Final[dict[PodUid, Seen]] = {}
+        """Pods of ours without a node, in the order in which they were first seen."""
+        self.problems: Final[dict[NodeName, tuple[str, ...]]] = {}
+        """What could not be read of each node, one sentence each."""
+        self.arrived: Callable[[Waiting], None] = _nobody
+        """Told of every pod that begins to wait."""
+        self.reread: Callable[[NodeName], None] = _nobody
+        """Told of every node whose pods have to be read again, because its cards have other names now."""
+        self._by_name: dict[Key, Seen] = {}
+        self._gangs: dict[tuple[str, str], dict[PodUid, bool]] = {}
+        self._devices: dict[NodeName, Device] = {}
+        self._demand = LearnedDemand()
+        self._given_settings = settings
+        self._sizes: dict[NodeName, frozenset[int]] = {}
+
+    # --- nodes ---------------------------------------------------------------------------------------------------
+
+    def read_node(self, manifest: Object) -> NodeReading:
+        name = NodeName(str(manifest["metadata"]["name"]))
+        return read_node(manifest, self._devices.get(name))
+
+    def node_changed(self, change: Change[NodeReading]) -> None:
+        name = NodeName(change.key.name)
+        if change.new is None:
+            self.ledger.remove_node(name)
+            self.problems.pop(name, None)
+            self._note_sizes(name, None)
+            return
+        reading = change.new
+        known = self.ledger.node(name)
+        self.ledger.put_node(reading.node)
+        if reading.problems:
+            self.problems[name] = tuple(problem.sentence for problem in reading.problems)
+        else:
+            self.problems.pop(name, None)
+        if known is None or _ids(known) != _ids(reading.node):
+            self._note_sizes(name, reading.node)
+            if any(not holding.charges for holding in self.ledger.holdings_on(name)):
+                # Something there was read against other cards, or against none.
+                self.reread(name)
+
+    def put_device(self, name: NodeName, device: Device | None) -> None:
+        """Koordinator's description of a node; it counts when the node is read the next time."""
+        if device is None:
+            self._devices.pop(name, None)
+        else:
+            self._devices[name] = device
+
+    def _note_sizes(self, name: NodeName, node: Node | None) -> None:
+        """Which sizes of Moore Threads slice exist depends on the cards there are, unless somebody said."""
+        cards = () if node is None else node.cards
+        sizes = frozenset(
+            card.memory // SGPU_MEMORY_UNIT for card in cards if card.vendor is Vendor.MTHREADS
+        ) - {0}
+        if sizes == self._sizes.get(name, frozenset()):
+            return
+        if sizes:
+            self._sizes[name] = sizes
+        else:
+            del self._sizes[name]
+        if self._given_settings is None:
+            every = sorted({size for each in self._sizes.values() for size in each})
+            self.use_settings(
+                AdmissionSettings(mthreads_memory_per_card=tuple(every)) if every else AdmissionSettings()
+            )
+
+    def use_settings(self, settings: AdmissionSettings) -> None:
+        """Read pods by other settings from now on, those that wait already among them."""
+        self.admissions.settings = settings
+        for uid, seen in self.waiting.items():
+            if seen.waiting is not None:
+                again = replace(seen.waiting, admission=self.admissions.of(seen.waiting.pod))
+                self.waiting[uid] = replace(seen, waiting=again)
+
+    # --- pods ----------------------------------------------------------------------------------------------------
+
+    def read_pod(self, manifest: Object) -> Seen:
+        """What is to be known of a pod. Never raises."""
+        return self.seen(read_pod(manifest), manifest)
+
+    def seen(self, pod: Pod, manifest: Object) -> Seen:
+        if pod.ended:
+            return Seen(ref=pod.ref, node=pod.node_name, ended=True)
+        admission, queueing = self.admissions.of(pod), read_queueing(manifest)
+        if pod.node_name is not None:
+            held = read_tenant(pod, self.ledger.node(pod.node_name), admission=admission)
+            return Seen(
+                ref=pod.ref,
+                node=pod.node_name,
+                terminating=pod.terminating,
+                held=held or on_the_host_alone(pod, pod.node_name),
+                gang=queueing.gang,
+            )
+        ours = admission.ours and pod.scheduler_name in self.served
+        waiting = Waiting(pod=pod, admission=admission, queueing=queueing) if ours else None
+        return Seen(ref=pod.ref, terminating=pod.terminating, waiting=waiting, gang=queueing.gang)
+
+    def read_waiting(self, manifest: Object) -> Waiting:
+        """A pod that is asked about before its own event has come."""
+        pod = read_pod(manifest)
+        return Waiting(pod=pod, admission=self.admissions.of(pod), queueing=read_queueing(manifest))
+
+    def pod_changed(self, change: Change[Seen]) -> None:
+        new = change.new
+        if new is None:
+            if change.old is not None:
+                self._gone(change.key, change.old.ref.uid)
+            return
+        uid = new.ref.uid
+        if new.ended:
+            self._gone(change.key, uid)
+            return
+        if new.node is None:
+            self._wait(change.key, new)
+            return
+        self.waiting.pop(uid, None)
+        self._by_name[change.key] = new
+        self.reservations.bound(uid)
+        self._note_gang(new, has_node=True)
+        self._hold(new)
+
+    def hold_bound(self, tenant: Tenant) -> None:
+        """A bind of ours was accepted; the pod's own event may still be on its way."""
+        uid = tenant.pod.uid
+        self.waiting.pop(uid, None)
+        self.ledger.put_tenant(tenant)
+        self.reservations.bound(uid)
+
+    def known(self, namespace: str, name: str) -> Seen | None:
+        return self._by_name.get(Key(namespace, name))
+
+    def known_pods(self) -> Iterator[Seen]:
+        return iter(self._by_name.values())
+
+    def _wait(self, key: Key, new: Seen) -> None:
+        uid = new.ref.uid
+        holding = self.ledger.holding(uid)
+        if holding is not None and holding.bound:
+            # An event from before our own bind, which overtook it.
+            return
+        if new.waiting is None or new.terminating:
+            self.waiting.pop(uid, None)
+            self.reservations.forget(uid)
+            self._by_name[key] = new
+            return
+        before = self.waiting.get(uid)
+        self.waiting[uid] = new
+        self._by_name[key] = new
+        self._note_gang(new, has_node=False)
+        if before is None:
+            self.arrived(new.waiting)
+        elif before.waiting is not None and before.waiting.request != new.waiting.request:
+            # Somebody changed what it asks for; what was promised is not what it wants.
+            self.reservations.release(uid)
+
+    def _gone(self, key: Key, uid: PodUid) -> None:
+        self.waiting.pop(uid, None)
+        self.reservations.forget(uid)
+        self.ledger.remove(uid)
+        known = self._by_name.get(key)
+        if known is not None and known.ref.uid == uid:
+            del self._by_name[key]
+            self._leave_gang(known)
+
+    def _hold(self, new: Seen) -> None:
+        held = new.held
+        if isinstance(held, Unnamed):
+            known = self.ledger.holding(new.ref.uid)
+            if known is not None and known.bound and known.tenant.allocation.node == held.node:
+                # Better known than by its annotations: we bound it, or guessed before.
+                return
+            held = (
+                adopt(self.ledger, held.request, held.node)
+                if held.request is not None
+                else on_the_host_alone(held.pod, held.node)
+            )
+        if held is not None:
+            self.ledger.put_tenant(held)
+
+    # --- gangs ---------------------------------------------------------------------------------------------------
+
+    def gang_members(self, gang: Gang) -> Mapping[PodUid, bool]:
+        """The pods of a gang, and whether each has a node."""
+        return self._gangs.get((gang.namespace, gang.name), {})
+
+    def _note_gang(self, new: Seen, *, has_node: bool) -> None:
+        if new.gang is not None:
+            self._gangs.setdefault((new.gang.namespace, new.gang.name), {})[new.ref.uid] = has_node
+
+    def _leave_gang(self, known: Seen) -> None:
+        if known.gang is None:
+            return
+        name = known.gang.namespace, known.gang.name
+        members = self._gangs.get(name, {})
+        members.pop(known.ref.uid, None)
+        if not members:
+            self._gangs.pop(name, None)
+
+    # --- deciding ------------------------------------------------------------------------------------------------
+
+    def decide(self, request: Request, candidates: Candidates) -> Decision:
+        """Where the pod would go now."""
+        return decide(self.ledger, request, self.defaults, candidates, memo=self.memo, frag=self.frag)
+
+    def learn(self, request: Request) -> None:
+        """One more pod was placed; what comes next will be like it."""
+        self._demand.see(request)
+        if self._demand.current is not self.frag.demand:
+            self.frag.expect(self._demand.current)
+
+
+def _ids(node: Node) -> tuple[str, ...]:
+    return tuple(card.uuid for card in node.cards)
+
+
+def _nobody(_something: object) -> None:
+    return None

@@ -7,7 +7,7 @@ scheduler heard" can be played.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
@@ -122,6 +122,9 @@ class World:
         self.failures: list[Exception] = []
         """Raised by the next calls, after they were carried out where `lost` says so."""
         self.lost = False
+        self.protected: set[str] = set()
+        """Pods that no eviction may touch."""
+        self.evicted: list[str] = []
         self._versions = itertools.count(1)
         self._heard: dict[Key, Any] = {}
         for each in nodes:
@@ -241,6 +244,15 @@ class _FakeApi:
     async def merge(self, path: str, change: Object, **_query: str) -> Object:
         return await self.call("PATCH", path, change)
 
+    async def create(self, path: str, body: Object, **query: str) -> Object:
+        return await self.call("POST", path, body, query=query)
+
+    async def pages(self, path: str, query: Mapping[str, str], _size: int) -> AsyncIterator[Object]:
+        self._world.calls.append(("LIST", path, dict(query)))
+        wanted = query.get("fieldSelector", "").removeprefix("spec.nodeName=")
+        pods = self._world.pods.values()
+        yield {"items": [deepcopy(each) for each in pods if each["spec"].get("nodeName") == wanted]}
+
     async def call(self, method: str, path: str, body: Any = None, **_more: Any) -> Object:  # noqa: ANN401
         world = self._world
         world.calls.append((method, path, body))
@@ -259,12 +271,23 @@ class _FakeApi:
             raise ApiError(404, "NotFound", f'pods "{words[3]}" not found')
         if words[4:] == ["binding"]:
             return _bind(found, body)
+        if words[4:] == ["eviction"]:
+            return self._evict(words[1], words[3], body)
         if method == "PATCH":
             uid = body.get("metadata", {}).get("uid")
             if uid not in (None, found["metadata"]["uid"]):
                 raise ApiError(409, "Conflict", "the uid differs")
             found.setdefault("status", {}).update(body.get("status", {}))
         return found
+
+    def _evict(self, namespace: str, name: str, body: Object) -> Object:
+        world = self._world
+        if name in world.protected:
+            raise ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate the disruption budget.")
+        if not body["deleteOptions"].get("dryRun"):
+            world.pods[namespace, name]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            world.evicted.append(name)
+        return {}
 
     def _node(self, method: str, name: str, body: Any) -> Object:  # noqa: ANN401
         found = self._world.nodes.get(name)

@@ -7,7 +7,7 @@ a holding remembers what it charged rather than working it out again from an inv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -47,6 +47,8 @@ class Ledger:
         self._on_node: dict[NodeName, dict[PodUid, None]] = {}
         self._reserved: dict[PodUid, float] = {}
         self._attempts = 0
+        self.moved: Callable[[Tenant, int], None] = _nobody
+        """Told of every tenant that begins (1) or ceases (-1) to hold something, bound or promised."""
         self._names_moved = False
 
     # --- nodes ---------------------------------------------------------------------------------------------------
@@ -222,6 +224,7 @@ class Ledger:
         self._on_node.setdefault(tenant.allocation.node, {})[uid] = None
         if expires_at is not None:
             self._reserved[uid] = expires_at
+        self.moved(tenant, 1)
 
     def _drop(self, holding: Holding) -> None:
         uid, name = holding.tenant.pod.uid, holding.tenant.allocation.node
@@ -234,6 +237,7 @@ class Ledger:
         home = self._homes.get(name)
         if home is not None:
             self._apply(home.row, holding, sign=-1)
+        self.moved(holding.tenant, -1)
 
     def _charged(self, tenant: Tenant, expires_at: float | None, attempt: int) -> Holding:
         """A holding for the tenant, charged to its node if the node is known.
@@ -283,3 +287,7 @@ class Ledger:
             for rank, name in enumerate(sorted(self._homes)):
                 self.columns.nodes.name_rank[self._homes[name].row] = rank
             self._names_moved = False
+
+
+def _nobody(_tenant: Tenant, _sign: int) -> None:
+    return None

@@ -154,6 +154,41 @@ async def test_a_bind_nobody_answered_keeps_the_cards_promised(monkeypatch: pyte
     assert result.outcome is BindOutcome.UNKNOWN
     world.create(pod("q", ALL_OF_A_CARD))
     assert world.filter("q")["Error"] == PROMISES_IN_THE_WAY
+    assert "whether the pod is bound to a" in world.filter("p")["Error"]
+
+
+async def test_an_order_that_arrives_late_finds_its_cards_still_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tangram.services.scheduler.binding.READ_BACK_PAUSE_S", 0)
+    world = World(node("a", metax_cards("a", 1)), node("b", metax_cards("b", 1)))
+    world.create(pod("p", ALL_OF_A_CARD))
+    (chosen,) = world.filter("p")["NodeNames"]
+    world.failures = [silence()] * 4
+    await world.bind("p", chosen)
+    (order,) = [(path, body) for method, path, body in world.calls if method == "POST"]
+    world.create(pod("q", ALL_OF_A_CARD))
+    world.create(pod("r", ALL_OF_A_CARD))
+    assert await world.schedule("q") not in ("", chosen)
+    assert world.filter("p")["Error"], "not decided anew while the order may arrive"
+    await world.api.create(*order)
+    world.hear("default", "p")
+    assert world.node_of("p") == chosen
+    assert await world.schedule("r") == ""
+
+
+async def test_an_order_that_never_arrived_is_forgotten_and_the_pod_placed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tangram.services.scheduler.binding.READ_BACK_PAUSE_S", 0)
+    world = World(node("a", metax_cards("a", 1)))
+    world.create(pod("p", ALL_OF_A_CARD))
+    world.filter("p")
+    world.failures = [silence()] * 4
+    await world.bind("p", "a")
+    world.now += Times().unknown + 1
+    world.state.reservations.expire()
+    assert await world.schedule("p") == "a"
 
 
 async def test_on_a_conflict_the_pod_in_the_api_is_the_truth() -> None:
@@ -220,8 +255,10 @@ async def test_the_ledger_of_a_new_process_is_that_of_the_old_one() -> None:
     again = World(*world.nodes.values())
     for manifest in world.pods.values():
         again.create(manifest)
+
     def held(of: World) -> dict[str, object]:
         return {each.tenant.pod.name: each.tenant.allocation for each in of.state.ledger.holdings()}
+
     assert held(again) == held(world)
 
 

@@ -129,6 +129,8 @@ class Binding:
             return None
         if promise.binding:
             raise _Failed(BindOutcome.NOT_NOW, f"a bind of the pod to {promise.node} is under way")
+        if promise.unknown and promise.node != node:
+            raise _Failed(BindOutcome.NOT_NOW, f"the pod may be bound to {promise.node} already")
         if promise.node != node:
             reservations.release(uid)
             return None

@@ -21,6 +21,7 @@ from tangram.kube.api import Api
 from tangram.kube.connection import find_connection
 from tangram.kube.errors import NoConnection
 from tangram.services.scheduler.doors import extender_app
+from tangram.services.scheduler.outside_door import open_outside
 from tangram.services.scheduler.service import COMPONENT, Scheduler
 from tangram.services.scheduler.settings import SchedulerSettings
 
@@ -59,7 +60,9 @@ async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[st
         scheduler = Scheduler(settings, api)
         if settings.extender is not None:
             await stack.enter_async_context(
-                serving_app(extender_app(scheduler), settings.extender, option="--extender-address")
+                serving_app(extender_app(scheduler.desk), settings.extender, option="--extender-address")
             )
         await scheduler.start(supervisor)
+        if settings.outside is not None:
+            open_outside(supervisor, scheduler, settings, api)
         return await supervisor.until_stopped()

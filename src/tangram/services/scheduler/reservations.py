@@ -27,6 +27,8 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
     long_promise: float = 600.0
     """For pods that may rightly take long between filter and bind: members of a gang, pods with volumes."""
     demotion: float = 60.0
+    unknown: float = 20.0
+    """After a bind that nobody answered: the order may still arrive for so long."""
 
 
 USUAL_TIMES: Final = Times()
@@ -41,6 +43,8 @@ class Promise(msgspec.Struct, kw_only=True):
     long: bool = False
     binding: bool = False
     """On its way to the API server: it neither ends nor is replaced until the answer is known."""
+    unknown: bool = False
+    """An order to bind was sent and never answered: nobody knows whether the pod is bound."""
     until_gone: frozenset[PodUid] = frozenset()
     """Victims whose cards it is promised; it is good for nothing before they have gone."""
 
@@ -114,7 +118,7 @@ class Reservations:
             self._reserve_until(tenant, NEVER)
 
     def fail_binding(self, uid: PodUid, *, known: bool) -> None:
-        """The bind failed. Where nobody knows whether it did, the promise stays for its usual time."""
+        """The bind failed. Where nobody knows, the promise stays until the order cannot arrive any more."""
         promise, tenant = self._promises.get(uid), self.tenant(uid)
         if promise is None or tenant is None:
             return
@@ -122,8 +126,8 @@ class Reservations:
         if known:
             self.release(uid)
         else:
-            promise.binding = False
-            self._reserve_until(tenant, self._clock() + self.times.promise)
+            promise.binding, promise.unknown = False, True
+            self._reserve_until(tenant, self._clock() + self.times.unknown)
 
     def release(self, uid: PodUid) -> None:
         """The promise is given up."""

@@ -1,59 +1,53 @@
-"""The scheduler at its desk: every verb over one state, and what runs beside them."""
+"""The scheduler put together: one state, the verbs over it, and what runs beside them."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import msgspec
+from prometheus_client import CollectorRegistry
 
 from tangram.daemon.running import Supervisor
-from tangram.engine.preempt import adjusted
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.kube.informer import Change
 from tangram.kube.leases import LeaseWatch
 from tangram.kube.probing import server_version
 from tangram.kube.recorder import Recorder
+from tangram.services.scheduler.answering import Answering, Parts
 from tangram.services.scheduler.binding import Binding
-from tangram.services.scheduler.copies import PODS, Copies
-from tangram.services.scheduler.desk import Caller, Reply
+from tangram.services.scheduler.configuration import Configuration, InForce
+from tangram.services.scheduler.copies import Copies
+from tangram.services.scheduler.explaining import Explaining
+from tangram.services.scheduler.exposition import Exposition
 from tangram.services.scheduler.failing import failing
 from tangram.services.scheduler.filtering import Filtering
 from tangram.services.scheduler.leadership import Leadership
 from tangram.services.scheduler.locks import NodeLocks
 from tangram.services.scheduler.nominating import Nominator
-from tangram.services.scheduler.outcomes import Answered
 from tangram.services.scheduler.preempting import Preempting
+from tangram.services.scheduler.quota_book import QuotaBook
+from tangram.services.scheduler.quotas import Quotas
+from tangram.services.scheduler.reservations import Times
+from tangram.services.scheduler.reviewing import ReviewRules
+from tangram.services.scheduler.seen import Seen
 from tangram.services.scheduler.settings import SchedulerSettings
 from tangram.services.scheduler.state import State
+from tangram.services.scheduler.takeover import Takeover
+from tangram.services.scheduler.telemetry import Figures, Telemetry
 from tangram.services.scheduler.telling import Telling
-from tangram.units.ids import NodeName, PodUid
-from tangram.wire.errors import WireError
-from tangram.wire.extender import (
-    Object,
-    PreemptCall,
-    bind_answer,
-    error_answer,
-    preempt_answer,
-    read_bind,
-    read_filter,
-    read_preempt,
-)
+from tangram.services.scheduler.verdicts import Verdicts
+from tangram.wire.trust_policy import TrustedAccounts
 
 COMPONENT: Final = "tangram-scheduler"
 EXPIRE_EVERY_S: Final = 1.0
-SETTLE_AFTER_TAKEOVER_S: Final = 1.0
-"""For what the last holder bound just before its end to arrive through our own watch."""
 FIRST_WITH_NOMINATIONS: Final = (1, 35)
-
-_log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    """Answers as a `Desk`."""
+    """`desk` answers; `start` begins what runs beside. Raises `SettingError` for configuration files that are none."""
 
     def __init__(
         self, settings: SchedulerSettings, api: Api, *, clock: Callable[[], float] = time.monotonic
@@ -61,23 +55,58 @@ class Scheduler:
         self._settings = settings
         self._api = api
         self._clock = clock
+        self._deaths: Callable[[], Sequence[str]] = list[str]
+        self._unready: list[Callable[[], Sequence[str]]] = []
         self.state: Final = State(clock, served=settings.served)
-        self._lease = _lease_watch(settings, api, self._lease_changed)
+        self._telemetry: Final = Telemetry(CollectorRegistry())
+        self._configuration: Final = Configuration(
+            settings.config, settings.device_config, changed=self._configure, counted=self._telemetry.reloaded
+        )
+        self._verdicts: Final = Verdicts()
+        self._quotas: Final = Quotas()
+        self._book: Final = QuotaBook(self.state, self._quotas)
+        self._lease: Final = _lease_watch(settings, api, self._lease_changed)
         self.leadership: Final = Leadership(self._lease, clock)
         self._recorder: Final = Recorder(api, COMPONENT, settings.identity)
-        self._telling: Final = Telling(self._recorder)
-        self._filtering: Final = Filtering(self.state, failing)
-        self._binding: Final = Binding(
-            self.state, api, self.leadership, NodeLocks(api, self._is_waiting_for_plugin)
-        )
-        self._nominator: Final = Nominator(self.state, api, self._may_decide)
-        self._preempting: Final = Preempting(self.state, api, self._may_decide, self._telling.preempted)
+        telling = Telling(self._recorder)
+        self._locks: Final = NodeLocks(api, self._waits_for_plugin)
+        self._nominator: Final = Nominator(self.state, api, self._may_decide, self._book.over)
+        self._takeover: Final = Takeover(api, self.leadership, self._nominator.wake)
+        self._preempting: Final = Preempting(self.state, api, self._may_decide, telling.preempted)
+        self._binding: Final = Binding(self.state, api, self.leadership, self._locks)
         self.copies: Final = Copies(
-            api, self.state, self.leadership, lambda _change: None, self._preempting.budget_changed
+            api, self.state, self.leadership, self._book.quota_changed, self._preempting.budget_changed
         )
+        self.copies.pod_listeners.append(self._pod_changed)
         self.state.arrived = self._nominator.wake
-        self._takeovers = asyncio.Event()
-        self._deaths: Callable[[], Sequence[str]] = list[str]
+        self._exposition: Final = Exposition(
+            self._telemetry.registry,
+            self.state.ledger,
+            frag=self.state.frag,
+            quotas=self._book.figures,
+            legacy=settings.legacy_metrics,
+        )
+        self._telemetry.observe(self._figures)
+        self.desk: Final = Answering(
+            Parts(
+                state=self.state,
+                leadership=self.leadership,
+                filtering=Filtering(self.state, failing, self._book.over),
+                binding=self._binding,
+                preempting=self._preempting,
+                explaining=Explaining(self.state, self._verdicts),
+                verdicts=self._verdicts,
+                telling=telling,
+                telemetry=self._telemetry,
+                exposition=self._exposition,
+                review_rules=self._review_rules,
+                accounts=self._accounts,
+                after_bind=self._nominator.wake,
+                unready=self.unready,
+                unhealthy=self._unhealthy,
+            )
+        )
+        self._configure(self._configuration.load())
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -87,135 +116,104 @@ class Scheduler:
         if self._lease is not None:
             self.leadership.caught_up = False
             supervisor.vital("kube-scheduler's Lease", self._lease.run())
-            supervisor.lasting("taking over", self._take_over)
+            supervisor.lasting("taking over", self._takeover.run)
         supervisor.lasting("events", self._recorder.run)
+        supervisor.lasting("configuration", self._configuration.run)
         supervisor.vital("filling of copies", self._fill(supervisor))
+
+    def also_unready(self, reasons: Callable[[], Sequence[str]]) -> None:
+        """Something else that must be well before anybody is sent here."""
+        self._unready.append(reasons)
+
+    def _unhealthy(self) -> Sequence[str]:
+        return self._deaths()
+
+    def unready(self) -> Sequence[str]:
+        return [*self.leadership.unready(), *(one for reasons in self._unready for one in reasons())]
 
     async def _fill(self, supervisor: Supervisor) -> None:
         await self.copies.fill(supervisor)
         supervisor.lasting("end of promises", self._expire)
+        supervisor.lasting("preemption", self._preempting.run)
         if await self._nominates():
             supervisor.lasting("nominations", self._nominator.run)
-        supervisor.lasting("preemption", self._preempting.run)
         await asyncio.Event().wait()
 
     async def _nominates(self) -> bool:
         if self._settings.nominate is not None:
             return self._settings.nominate
         try:
-            version = await server_version(self._api)
+            return await server_version(self._api) >= FIRST_WITH_NOMINATIONS
         except (ApiError, ApiUnreachable):
             return False
-        return version >= FIRST_WITH_NOMINATIONS
 
     async def _expire(self) -> None:
         while True:
             await asyncio.sleep(EXPIRE_EVERY_S)
-            if self.state.reservations.expire():
+            ended = self.state.reservations.expire()
+            if ended:
+                self._telemetry.promise_ended("expired", len(ended))
                 self._nominator.wake()
+
+    # --- what the parts ask of each other ------------------------------------------------------------------------
+
+    def _configure(self, now: InForce) -> None:
+        config = now.scheduler
+        self.state.defaults = now.defaults
+        self.state.served = self._settings.served | frozenset(config.scheduler_names)
+        self.state.reservations.times = Times(
+            promise=config.reservation_seconds,
+            long_promise=config.gang_seconds,
+            demotion=config.demote_seconds,
+        )
+        self.state.use_names(now.devices.renamed, now.devices.mthreads_memory_per_card)
+        self._quotas.renamed = now.devices.renamed
+        self._book.enabled = config.quota
+        self._locks.lasts = float(config.node_lock_seconds)
+
+    def _review_rules(self) -> ReviewRules:
+        config = self._configuration.in_force.scheduler
+        return ReviewRules(
+            settings=self.state.admissions.settings,
+            scheduler_name=self._settings.name,
+            served=self.state.served,
+            force_overwrite=config.overwrite_default_scheduler,
+            over_quota=self._book.over_at_admission,
+        )
+
+    def _accounts(self) -> TrustedAccounts:
+        config = self._configuration.in_force.scheduler
+        return TrustedAccounts(
+            scheduler=self._settings.account, peers=config.trusted_accounts, agents=self._settings.agents
+        )
 
     def _lease_changed(self, ours: bool) -> None:  # noqa: FBT001 - a callback with one fact
-        _log.info("this scheduler is %s", "active" if ours else "a standby")
-        self.leadership.caught_up = False
-        if ours:
-            self._takeovers.set()
-
-    async def _take_over(self) -> None:
-        """After the Lease became ours: wait until all that the last holder did is in our copies."""
-        while True:
-            await self._takeovers.wait()
-            self._takeovers.clear()
-            # A list of one is answered from a copy that is at least as new as this moment; our watch is fed from it.
-            await self._api.get(PODS, limit="1")
-            await asyncio.sleep(SETTLE_AFTER_TAKEOVER_S)
-            if not self._takeovers.is_set():
-                self.leadership.caught_up = True
-                self._nominator.wake()
+        self._takeover.lease_changed(ours)
 
     def _may_decide(self) -> bool:
         return self.leadership.why_not_decide() is None
 
-    def _is_waiting_for_plugin(self, namespace: str, name: str, uid: str) -> bool:
+    def _waits_for_plugin(self, namespace: str, name: str, uid: str) -> bool:
         known = self.state.known(namespace, name)
         return known is not None and not known.ended and uid in ("", known.ref.uid)
 
-    # --- verbs ---------------------------------------------------------------------------------------------------
+    def _pod_changed(self, change: Change[Seen]) -> None:
+        if change.old is not None and (change.new is None or change.new.ended):
+            self._verdicts.forget(change.old.ref.uid)
+            self._nominator.wake()
 
-    async def filter(self, body: bytes) -> Reply:
-        why_not = self.leadership.why_not_decide()
-        if why_not is not None:
-            return _reply(error_answer(why_not))
-        try:
-            call = read_filter(body)
-            answer, verdict = self._filtering.answer(call)
-        except WireError as error:
-            return _reply(error_answer(error.sentence))
-        if verdict is not None:
-            self._telling.filtered(verdict)
-            if verdict.answered is Answered.UNFIT:
-                self._preempting.consider(self._filtering.waiting(call), map(NodeName, call.names))
-        return _reply(answer)
-
-    async def bind(self, body: bytes) -> Reply:
-        try:
-            call = read_bind(body)
-        except WireError as error:
-            return _reply(bind_answer(error.sentence))
-        result = await self._binding.bind(call)
-        self._nominator.wake()
-        self._telling.bound(result, alone=not self.state.waiting)
-        return _reply(bind_answer("" if result.done else result.sentence or "the bind failed"))
-
-    async def preempt(self, body: bytes) -> Reply:
-        try:
-            call = read_preempt(body)
-            return _reply(self._victims(call))
-        except WireError as error:
-            # There is no field for an error here; no victims at all is the answer that hurts nobody.
-            _log.warning("a question about victims cannot be read: %s", error)
-            return _reply(preempt_answer({}, {}))
-
-    def _victims(self, call: PreemptCall) -> Object:
-        """kube-scheduler's victims, corrected by what it does not see."""
-        state = self.state
-        request = state.read_waiting(call.manifest()).request
-        if self.leadership.why_not_decide() is not None or request is None:
-            return preempt_answer(call.victims, call.violations)
-        found: dict[str, tuple[str, ...]] = {}
-        for node, given in call.victims.items():
-            uids = [PodUid(uid) for uid in given]
-            victims = adjusted(state.ledger, request, state.defaults, NodeName(node), uids)
-            if victims:
-                found[node] = victims
-        return preempt_answer(found, call.violations)
-
-    async def review(self, body: bytes) -> Reply:
-        raise NotImplementedError
-
-    async def guard(self, body: bytes) -> Reply:
-        raise NotImplementedError
-
-    async def explain_pod(self, namespace: str, name: str, caller: Caller) -> Reply:
-        raise NotImplementedError
-
-    async def explain_manifest(self, body: bytes, caller: Caller) -> Reply:
-        raise NotImplementedError
-
-    async def metrics(self) -> Reply:
-        raise NotImplementedError
-
-    def unready(self) -> Sequence[str]:
-        return self.leadership.unready()
-
-    def unhealthy(self) -> Sequence[str]:
-        return self._deaths()
-
-
-_encode = msgspec.json.Encoder().encode
-
-
-def _reply(answer: Object) -> Reply:
-    return Reply(_encode(answer))
+    def _figures(self) -> Figures:
+        now = self._clock()
+        return Figures(
+            reservations=len(self.state.reservations),
+            waiting=len(self.state.waiting),
+            nominations=self.state.reservations.ahead(),
+            leader=self.leadership.active,
+            stale_seconds=max((copy.stale_for(now) for copy in self.leadership.copies.values()), default=0.0),
+            configuration_troubles=len(self._configuration.troubles),
+            pending=self._verdicts.why_pending(),
+            room=self._exposition.room,
+        )
 
 
 def _lease_watch(settings: SchedulerSettings, api: Api, changed: Callable[[bool], None]) -> LeaseWatch | None:

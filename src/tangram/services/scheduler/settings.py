@@ -13,6 +13,16 @@ TANGRAM_NAME: Final = "tangram-scheduler"
 HAMI_NAME: Final = "hami-scheduler"
 
 
+class ServiceName(msgspec.Struct, frozen=True):
+    namespace: str
+    name: str
+
+
+class CertificateFiles(msgspec.Struct, frozen=True):
+    certificate: Path
+    key: Path
+
+
 class LeaseName(msgspec.Struct, frozen=True):
     namespace: str
     name: str
@@ -33,6 +43,18 @@ class SchedulerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Plain, on loopback only."""
     outside: Address | None = None
     """TLS, for the API server, for people and for a kube-scheduler elsewhere."""
+    certificate: CertificateFiles | None = None
+    """Somebody else's certificate, such as cert-manager's; None: our own, kept in a Secret."""
+    client_authority: Path | None = None
+    """Whose certificates let a kube-scheduler elsewhere ask."""
+    service: ServiceName = ServiceName("kube-system", TANGRAM_NAME)
+    """How others reach `outside`; our own certificate is made for it."""
+    webhooks: str = TANGRAM_NAME
+    """The name of our webhook configurations, whose trust in our certificate we keep up to date."""
+    account: str = "system:serviceaccount:kube-system:tangram-scheduler"
+    """Who we are to the API server: the one who may write allocations."""
+    agents: tuple[str, ...] = ("system:serviceaccount:kube-system:tangram-gpu-device",)
+    """Who the nodes' agents are; each may write on its own node's pods."""
     config: Path | None = None
     device_config: Path | None = None
     nominate: bool | None = None

@@ -30,11 +30,11 @@ from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, T
 from tangram.services.scheduler.seen import Seen, Waiting, on_the_host_alone
 from tangram.units.ids import NodeName, PodUid
 from tangram.units.memory import SGPU_MEMORY_UNIT
-from tangram.vendors.settings import AdmissionSettings
+from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire.koordinator.device import Device
 from tangram.wire.nodes import NodeReading, read_node
 from tangram.wire.pods import read_pod
-from tangram.wire.queueing import Gang, read_queueing
+from tangram.wire.queueing import Gang, read_gang, read_queueing
 from tangram.wire.tenants import Unnamed, read_tenant
 
 Object = Mapping[str, Any]
@@ -73,17 +73,21 @@ class State:
         self._gangs: dict[tuple[str, str], dict[PodUid, bool]] = {}
         self._devices: dict[NodeName, Device] = {}
         self._demand = LearnedDemand()
-        self._given_settings = settings
+        self._given_sizes: tuple[int, ...] | None = settings and settings.mthreads_memory_per_card
+        self._renamed: dict[str, str] = settings.renamed if settings else {}
+        self.edition = 0
+        """Grows with every change of a node."""
         self._sizes: dict[NodeName, frozenset[int]] = {}
 
     # --- nodes ---------------------------------------------------------------------------------------------------
 
     def read_node(self, manifest: Object) -> NodeReading:
         name = NodeName(str(manifest["metadata"]["name"]))
-        return read_node(manifest, self._devices.get(name))
+        return read_node(manifest, self._devices.get(name), self._renamed)
 
     def node_changed(self, change: Change[NodeReading]) -> None:
         name = NodeName(change.key.name)
+        self.edition += 1
         if change.new is None:
             self.ledger.remove_node(name)
             self.problems.pop(name, None)
@@ -121,14 +125,21 @@ class State:
             self._sizes[name] = sizes
         else:
             del self._sizes[name]
-        if self._given_settings is None:
-            every = sorted({size for each in self._sizes.values() for size in each})
-            self.use_settings(
-                AdmissionSettings(mthreads_memory_per_card=tuple(every)) if every else AdmissionSettings()
-            )
+        self._read_pods_anew()
 
-    def use_settings(self, settings: AdmissionSettings) -> None:
+    def use_names(self, renamed: dict[str, str], sizes: tuple[int, ...] | None) -> None:
+        """What HAMi's device configuration says: other names of resources, and sizes of Moore Threads cards."""
+        self._renamed, self._given_sizes = renamed, sizes
+        self._read_pods_anew()
+
+    def _read_pods_anew(self) -> None:
         """Read pods by other settings from now on, those that wait already among them."""
+        sizes = self._given_sizes or tuple(sorted({size for each in self._sizes.values() for size in each}))
+        settings = AdmissionSettings(
+            mthreads_memory_per_card=sizes or DEFAULT_SETTINGS.mthreads_memory_per_card, renamed=self._renamed
+        )
+        if settings == self.admissions.settings:
+            return
         self.admissions.settings = settings
         for uid, seen in self.waiting.items():
             if seen.waiting is not None:
@@ -144,7 +155,7 @@ class State:
     def seen(self, pod: Pod, manifest: Object) -> Seen:
         if pod.ended:
             return Seen(ref=pod.ref, node=pod.node_name, ended=True)
-        admission, queueing = self.admissions.of(pod), read_queueing(manifest)
+        admission = self.admissions.of(pod)
         if pod.node_name is not None:
             held = read_tenant(pod, self.ledger.node(pod.node_name), admission=admission)
             return Seen(
@@ -152,8 +163,9 @@ class State:
                 node=pod.node_name,
                 terminating=pod.terminating,
                 held=held or on_the_host_alone(pod, pod.node_name),
-                gang=queueing.gang,
+                gang=read_gang(manifest),
             )
+        queueing = read_queueing(manifest)
         ours = admission.ours and pod.scheduler_name in self.served
         waiting = Waiting(pod=pod, admission=admission, queueing=queueing) if ours else None
         return Seen(ref=pod.ref, terminating=pod.terminating, waiting=waiting, gang=queueing.gang)

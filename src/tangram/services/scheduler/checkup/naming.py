@@ -1,0 +1,38 @@
+"""Whose an object is, by the names its makers give it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tangram.wire import loose
+
+Object = Mapping[str, Any]
+
+OURS: Final = "tangram"
+HAMI: Final = "hami"
+KOORDINATOR: Final = "koordinator"
+
+
+def name_of(thing: Object) -> str:
+    """What the object is called, with its namespace where it has one."""
+    metadata = loose.members(thing.get("metadata"))
+    namespace, name = loose.text(metadata.get("namespace")), loose.text(metadata.get("name"))
+    return f"{namespace}/{name}" if namespace else name
+
+
+def webhooks_of(configuration: Object) -> list[Mapping[str, object]]:
+    """The entries of a webhook configuration."""
+    return [loose.members(each) for each in loose.elements(configuration.get("webhooks"))]
+
+
+def belongs_to(configuration: Object, word: str) -> bool:
+    """Whether a webhook configuration, or an entry of it, carries the word in its name."""
+    names = [name_of(configuration), *(loose.text(each.get("name")) for each in webhooks_of(configuration))]
+    return any(word in name for name in names)
+
+
+def some_of(names: list[str], most: int = 3) -> str:
+    """A few of the names, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

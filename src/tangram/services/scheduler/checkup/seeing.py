@@ -1,0 +1,159 @@
+"""The objects of a cluster that the checks look at, read once, side by side.
+
+Lists that may be long are asked for only where they can matter: a ConfigMap with a scheduler's configuration is looked
+for in the namespaces where schedulers are known to live, not in all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from tangram.kube.api import Api
+from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
+from tangram.kube.probing import server_version
+from tangram.wire import loose
+
+Object = dict[str, Any]
+
+ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
+SYSTEM: Final = "kube-system"
+GROUPS_OF_PODS: Final = frozenset({"workloads", "podgroups"})
+_UNASKED: Final = "it was not asked for"
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The objects of one kind; or why they are not known."""
+
+    items: tuple[Object, ...] = ()
+    served: bool = True
+    """False where the API server has no such kind."""
+    unknown: str = ""
+
+
+class Scene(msgspec.Struct, kw_only=True):
+    """The cluster at one moment."""
+
+    server: str
+    version: tuple[int, int] | None = None
+    unreachable: str = ""
+    """Why nothing could be read at all."""
+    nodes: Seen = Seen(unknown=_UNASKED)
+    mutating: Seen = Seen(unknown=_UNASKED)
+    validating: Seen = Seen(unknown=_UNASKED)
+    policies: Seen = Seen(unknown=_UNASKED)
+    device_classes: Seen = Seen(unknown=_UNASKED)
+    groups_of_pods: dict[str, Seen] = {}
+    """By `GROUP/VERSION RESOURCE`: what of Kubernetes' own grouping of pods is served."""
+    config_maps: Seen = Seen(unknown=_UNASKED)
+    schedulers: Seen = Seen(unknown=_UNASKED)
+    """Pods and Deployments that may run a kube-scheduler."""
+
+
+async def look(api: Api) -> Scene:
+    """Read everything. Never raises for what the API server does or does not say."""
+    scene = Scene(server=api.connection.server)
+    try:
+        scene.version = await server_version(api)
+    except ApiError as error:
+        scene.unreachable = str(error)
+    except ApiUnreachable as error:
+        scene.unreachable = str(error)
+    if scene.unreachable:
+        return scene
+    scene.nodes, scene.mutating, scene.validating, scene.policies = await asyncio.gather(
+        _all(api, "/api/v1/nodes"),
+        _all(api, f"{ADMISSION}/mutatingwebhookconfigurations"),
+        _all(api, f"{ADMISSION}/validatingwebhookconfigurations"),
+        _all(api, f"{ADMISSION}/validatingadmissionpolicies"),
+    )
+    places = _places_of_schedulers(api, scene)
+    scene.device_classes, scene.groups_of_pods, scene.config_maps, scene.schedulers = await asyncio.gather(
+        _device_classes(api),
+        _groups_of_pods(api),
+        _joined(_all(api, f"/api/v1/namespaces/{place}/configmaps") for place in places),
+        _joined(
+            [
+                _all(api, f"/api/v1/namespaces/{SYSTEM}/pods", labelSelector="component=kube-scheduler"),
+                *(_all(api, f"/apis/apps/v1/namespaces/{place}/deployments") for place in places),
+            ]
+        ),
+    )
+    return scene
+
+
+async def _all(api: Api, path: str, **query: str) -> Seen:
+    return await _asked(lambda: api.list_all(path, query))
+
+
+async def _asked(ask: Callable[[], Awaitable[list[Object]]]) -> Seen:
+    try:
+        return Seen(tuple(await ask()))
+    except ApiError as error:
+        if error.status == NOT_FOUND:
+            return Seen(served=False)
+        return Seen(unknown=error.message or str(error))
+    except ApiUnreachable as error:
+        return Seen(unknown=str(error))
+
+
+async def _joined(asked: Iterable[Awaitable[Seen]]) -> Seen:
+    """Several lists as one; what is not known of one of them is not known of the whole."""
+    found = await asyncio.gather(*asked)
+    return Seen(
+        tuple(item for seen in found for item in seen.items),
+        unknown=next((seen.unknown for seen in found if seen.unknown), ""),
+    )
+
+
+async def _versions(api: Api, group: str) -> list[str]:
+    """The versions of a group that are served, the preferred one first."""
+    answer = await api.get(f"/apis/{group}")
+    preferred = loose.text(loose.members(answer.get("preferredVersion")).get("groupVersion"))
+    every = [
+        loose.text(loose.members(each).get("groupVersion")) for each in loose.elements(answer.get("versions"))
+    ]
+    return list(dict.fromkeys(filter(None, [preferred, *every])))
+
+
+async def _device_classes(api: Api) -> Seen:
+    async def ask() -> list[Object]:
+        versions = await _versions(api, "resource.k8s.io")
+        return await api.list_all(f"/apis/{versions[0]}/deviceclasses", {}) if versions else []
+
+    return await _asked(ask)
+
+
+async def _groups_of_pods(api: Api) -> dict[str, Seen]:
+    found: dict[str, Seen] = {}
+
+    async def ask() -> list[Object]:
+        for version in await _versions(api, "scheduling.k8s.io"):
+            answer = await api.get(f"/apis/{version}")
+            served = {
+                loose.text(loose.members(each).get("name"))
+                for each in loose.elements(answer.get("resources"))
+            }
+            for resource in sorted(served & GROUPS_OF_PODS):
+                found[f"{version} {resource}"] = await _all(api, f"/apis/{version}/{resource}")
+        return []
+
+    refused = await _asked(ask)
+    return found | ({"scheduling.k8s.io": refused} if refused.unknown else {})
+
+
+def _places_of_schedulers(api: Api, scene: Scene) -> list[str]:
+    """The system's namespace, ours, and wherever a webhook about pods is served from."""
+    places = {SYSTEM: None, api.connection.namespace: None}
+    for configuration in (*scene.mutating.items, *scene.validating.items):
+        for hook in loose.elements(configuration.get("webhooks")):
+            service: Mapping[str, object] = loose.members(
+                loose.members(loose.members(hook).get("clientConfig")).get("service")
+            )
+            namespace = loose.text(service.get("namespace"))
+            if namespace:
+                places[namespace] = None
+    return list(places)

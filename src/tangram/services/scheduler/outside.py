@@ -1,0 +1,189 @@
+"""The door for everybody else: admission reviews, explain and metrics, and the verbs for a kube-scheduler elsewhere.
+
+Who may ask what is Kubernetes' own decision. Explain and metrics want the bearer token of somebody with the right to
+read the same in Kubernetes, and the desk is told what else that person may see. Admission reviews need no proof: they
+change nothing, and say of a pod only what its author wrote. Filter and bind decide for the whole cluster, so from
+outside they need a certificate of the one authority that was named for it; without one there are no such paths.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from aiohttp import web
+
+from tangram.daemon.web_asking import MEBI, Answering, NotAnswered, Paths, Reading, application
+from tangram.kube.rights import RightsUnknown, User
+from tangram.services.scheduler.desk import Caller, Desk, Reply
+from tangram.services.scheduler.doors import probes, response, verbs
+
+REVIEW_BODY: Final = 8 * MEBI
+"""An API server takes objects of 3 MiB, and an update's review has the old one beside the new."""
+MANIFEST_BODY: Final = MEBI
+NAMESPACES: Final = 16
+"""In one question: each costs the API server a review of its own."""
+
+_NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_POD = re.compile(r"(?=.{1,253}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_log = logging.getLogger(__name__)
+
+
+class Rights(Protocol):
+    """What Kubernetes says about a token and its owner. Raises `RightsUnknown`."""
+
+    async def who(self, token: str) -> User | None: ...
+
+    async def may(self, user: User, verb: str, resource: str, namespace: str = "") -> bool: ...
+
+    async def may_reach(self, user: User, path: str, verb: str = "get") -> bool: ...
+
+
+def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> web.Application:
+    """Everything that may be asked from other machines.
+
+    `verbs_by_certificate` adds the extender's verbs, for callers whose certificate the listener has verified.
+    """
+    reading, reception = Reading(), _Reception(rights)
+
+    async def explain_pod(request: web.Request) -> web.Response:
+        namespace, name = _one(request, "namespace", _NAMESPACE), _one(request, "pod", _POD)
+        caller = await reception.reader_of_pods(request, (namespace,))
+        return response(await desk.explain_pod(namespace, name, caller))
+
+    async def explain_manifest(request: web.Request) -> web.Response:
+        caller = await reception.reader_of_pods(request, _namespaces(request))
+        return response(await desk.explain_manifest(await reading.body(request, MANIFEST_BODY), caller))
+
+    async def metrics(request: web.Request) -> web.Response:
+        await reception.scraper(request)
+        return response(await desk.metrics())
+
+    paths: dict[str, dict[str, Answering]] = {
+        "/webhook": {"POST": _review(desk.review, reading)},
+        "/guard": {"POST": _review(desk.guard, reading)},
+        "/explain": {"GET": _by_right(explain_pod), "POST": _by_right(explain_manifest)},
+        "/metrics": {"GET": _by_right(metrics)},
+    }
+    behind_certificate: Paths = _certified(verbs(desk, reading)) if verbs_by_certificate else {}
+    return application({**paths, **behind_certificate, **probes(desk)})
+
+
+def _review(ask: Callable[[bytes], Awaitable[Reply]], reading: Reading) -> Answering:
+    async def answer(request: web.Request) -> web.Response:
+        return response(await ask(await reading.body(request, REVIEW_BODY)))
+
+    return answer
+
+
+def _by_right(answering: Answering) -> Answering:
+    async def answer(request: web.Request) -> web.Response:
+        try:
+            return await answering(request)
+        except RightsUnknown as unknown:
+            _log.warning("%s was not answered: %s", request.path, unknown)
+            raise NotAnswered(
+                503,
+                f"{request.path} could not find out what you may see; ask again in a moment",
+                Retry_After="5",
+            ) from None
+
+    return answer
+
+
+def _certified(paths: Paths) -> Paths:
+    def guarded(answering: Answering) -> Answering:
+        async def answer(request: web.Request) -> web.Response:
+            transport = request.transport
+            # The listener has verified it, or there is none: one that does not hold ends the handshake.
+            if transport is None or not transport.get_extra_info("peercert"):
+                raise NotAnswered(
+                    403,
+                    f"{request.path} needs a client certificate of the authority in --client-ca, and none was shown; "
+                    "name one in tlsConfig of the extender in kube-scheduler's configuration",
+                )
+            return await answering(request)
+
+        return answer
+
+    return {
+        path: {method: guarded(answering) for method, answering in by.items()} for path, by in paths.items()
+    }
+
+
+class _Reception:
+    """Finds out who asks, and what Kubernetes lets them see. Everything raises `NotAnswered`, and `RightsUnknown`."""
+
+    def __init__(self, rights: Rights) -> None:
+        self._rights = rights
+
+    async def reader_of_pods(self, request: web.Request, namespaces: tuple[str, ...]) -> Caller:
+        """Somebody who may get pods in each of these namespaces."""
+        where = ", ".join(repr(namespace) for namespace in namespaces)
+        user = await self._user(request, f"get pods in namespace {where}")
+        for namespace in namespaces:
+            if not await self._rights.may(user, "get", "pods", namespace):
+                raise _lacking(user, f"get pods in namespace {namespace!r}", request.path)
+        return Caller(user.name, await self._rights.may(user, "list", "pods"), frozenset(namespaces))
+
+    async def scraper(self, request: web.Request) -> None:
+        """Somebody who may read metrics."""
+        right = "get the non-resource URL /metrics"
+        user = await self._user(request, right)
+        if not await self._rights.may_reach(user, "/metrics"):
+            raise _lacking(user, right, request.path)
+
+    async def _user(self, request: web.Request, right: str) -> User:
+        scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
+        bearer = token.strip() if scheme.lower() == "bearer" else ""
+        known = await self._rights.who(bearer) if bearer else None
+        if known is None:
+            was = "the token is not one of this cluster" if bearer else "no token was sent"
+            raise NotAnswered(
+                401,
+                f"{request.path} needs to know who asks, and {was}; send 'Authorization: Bearer TOKEN' of an account "
+                f"that may {right}",
+                WWW_Authenticate="Bearer",
+            )
+        return known
+
+
+def _lacking(user: User, right: str, path: str) -> NotAnswered:
+    return NotAnswered(
+        403,
+        f"{user.name!r:.200} may not {right}, which {path} needs; bind a role with that right to the account",
+    )
+
+
+def _namespaces(request: web.Request) -> tuple[str, ...]:
+    asked = tuple(dict.fromkeys(request.query.getall("namespace", ["default"])))
+    if len(asked) > NAMESPACES:
+        raise NotAnswered(
+            400,
+            f"namespace is given {len(asked)} times: at most {NAMESPACES} are looked at; ask several times",
+        )
+    for one in asked:
+        _check("namespace", one, _NAMESPACE)
+    return asked
+
+
+def _one(request: web.Request, field: str, form: re.Pattern[str]) -> str:
+    values = request.query.getall(field, [])
+    if len(values) != 1:
+        raise NotAnswered(
+            400,
+            f"{field} is given {len(values)} times: ask {request.path}?namespace=NAMESPACE&pod=POD, each once",
+        )
+    _check(field, values[0], form)
+    return values[0]
+
+
+def _check(field: str, value: str, form: re.Pattern[str]) -> None:
+    if form.fullmatch(value) is None:
+        raise NotAnswered(
+            400,
+            f"{field} is {value!r:.80}, which is no name in Kubernetes: it has small letters, digits and hyphens; "
+            "write the name as kubectl shows it",
+        )

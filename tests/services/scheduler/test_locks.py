@@ -1,0 +1,136 @@
+"""The lock of closed plugins: owned by UID, given back on failure, never waiting on itself."""
+
+from __future__ import annotations
+
+import pytest
+from builders.scheduling import Object, World, metax_cards, pod
+
+from tangram.kube.errors import ApiError
+from tangram.services.scheduler.binding import BindOutcome
+from tangram.services.scheduler.locks import OWNER
+from tangram.units.ids import Namespace, PodName
+from tangram.wire.metax_listing import NODE_DEVICES, encode_listing
+from tangram.wire.metax_publishing import listing_of
+from tangram.wire.nodelock import NODE_LOCK, LockHolder, NodeLock, format_lock
+
+
+def closed(name: str, cards: int = 2) -> Object:
+    """A node that a closed MetaX plugin runs: its cards are announced in the vendor's own annotation."""
+    listing = encode_listing(listing_of(metax_cards(name, cards), None, {}))
+    return {
+        "metadata": {"name": name, "annotations": {NODE_DEVICES: listing}},
+        "spec": {},
+        "status": {"allocatable": {"metax-tech.com/sgpu": str(16 * cards), "cpu": "64", "memory": "512Gi"}},
+    }
+
+
+def lock_of(world: World, node: str = "a") -> str:
+    return world.nodes[node]["metadata"]["annotations"].get(NODE_LOCK, "")
+
+
+def lock(world: World, name: str, *, age: int = 0, owner: str = "") -> None:
+    value = format_lock(NodeLock(int(world.now) - age, LockHolder(Namespace("default"), PodName(name))))
+    annotations = world.nodes["a"]["metadata"]["annotations"]
+    annotations[NODE_LOCK] = value
+    if owner:
+        annotations[OWNER] = owner
+
+
+async def test_a_slice_on_a_closed_node_is_bound_under_the_lock_which_stays_for_the_plugin() -> None:
+    world = World(closed("a"))
+    world.create(pod("p"))
+    assert await world.schedule("p") == "a"
+    assert lock_of(world).endswith(",default,p")
+    assert world.nodes["a"]["metadata"]["annotations"][OWNER] == "uid-p"
+
+
+async def test_the_next_pod_of_the_node_waits_for_the_plugin_and_is_then_bound() -> None:
+    world = World(closed("a"))
+    for name in ("p", "q"):
+        world.create(pod(name))
+    assert await world.schedule("p") == "a"
+    assert (await world.bind("q", "a")).outcome is BindOutcome.LOCKED
+    assert world.node_of("q") == ""
+    del world.nodes["a"]["metadata"]["annotations"][NODE_LOCK]
+    assert await world.schedule("q") == "a"
+
+
+async def test_contention_is_told_in_hamis_words() -> None:
+    world = World(closed("a"))
+    for name in ("p", "q"):
+        world.create(pod(name))
+    await world.schedule("p")
+    assert (await world.bind("q", "a")).sentence == "node a has been locked within 5m0s: node lock contention"
+
+
+async def test_a_failed_bind_gives_the_lock_back() -> None:
+    world = World(closed("a"))
+    world.create(pod("p"))
+    world.filter("p")
+    world.pods["default", "p"]["spec"]["nodeName"] = "elsewhere"
+    assert (await world.bind("p", "a")).outcome is BindOutcome.REFUSED
+    assert lock_of(world) == ""
+
+
+async def test_a_pod_does_not_wait_for_its_own_lock() -> None:
+    world = World(closed("a"))
+    world.create(pod("p"))
+    lock(world, "p", owner="uid-p")
+    assert await world.schedule("p") == "a"
+
+
+async def test_a_recreated_pod_does_not_wait_for_its_predecessors_lock() -> None:
+    world = World(closed("a"))
+    world.create(pod("p", uid="second"))
+    lock(world, "p", owner="first")
+    assert await world.schedule("p") == "a"
+
+
+@pytest.mark.parametrize(
+    "age", [pytest.param(301, id="too old"), pytest.param(0, id="of a pod that is gone")]
+)
+async def test_a_lock_that_nobody_needs_is_taken_over(age: int) -> None:
+    world = World(closed("a"))
+    world.create(pod("p"))
+    if age:
+        world.create(pod("other"))
+    lock(world, "other", age=age)
+    assert await world.schedule("p") == "a"
+    assert lock_of(world).endswith(",default,p")
+
+
+async def test_a_lock_of_hami_for_a_pod_that_is_there_is_respected() -> None:
+    world = World(closed("a"))
+    world.create(pod("p"))
+    world.create(pod("other"))
+    lock(world, "other")
+    world.filter("p")
+    assert (await world.bind("p", "a")).outcome is BindOutcome.LOCKED
+    assert lock_of(world).endswith(",default,other")
+
+
+async def test_a_lock_that_cannot_be_read_keeps_nobody_out() -> None:
+    world = World(closed("a"))
+    world.create(pod("p"))
+    world.nodes["a"]["metadata"]["annotations"][NODE_LOCK] = "nonsense"
+    assert await world.schedule("p") == "a"
+
+
+async def test_a_lock_that_cannot_be_written_is_an_error_and_gives_the_cards_back() -> None:
+    world = World(closed("a", 1))
+    world.create(pod("p", {"metax-tech.com/sgpu": 1}))
+    world.filter("p")
+    world.failures = [ApiError(403, "Forbidden", "no")]
+    assert (await world.bind("p", "a")).outcome is BindOutcome.REFUSED
+    assert len(world.state.reservations) == 0
+
+
+async def test_a_slice_in_an_init_container_alone_takes_the_lock_too() -> None:
+    world = World(closed("a"))
+    made = pod("p", {"cpu": "1"})
+    made["spec"]["initContainers"] = [
+        {"name": "init", "resources": {"limits": {"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 10}}}
+    ]
+    world.create(made)
+    assert await world.schedule("p") == "a"
+    assert lock_of(world).endswith(",default,p")

@@ -55,13 +55,16 @@ format: setup ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-bench: setup ## Measure speed, memory and placement quality (about ten minutes)
+bench: setup ## Measure speed, memory and placement quality (about half an hour)
 	$(BIN)/python benchmarks/startup.py
 	@for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/filter.py --nodes $$nodes --pods-per-node 10 || exit 1; done
 	$(BIN)/python benchmarks/drivers.py
 	$(BIN)/python benchmarks/placement.py
-	@if [ "$$(id -u)" = 0 ]; then $(MAKE) testbed && $(BIN)/python benchmarks/node_agent.py; else \
-	  echo "The node agent is not measured: that needs a real kubelet, and root (benchmarks/node_agent.py)."; fi
+	@if [ "$$(id -u)" = 0 ]; then $(MAKE) testbed && $(BIN)/python benchmarks/node_agent.py && \
+	  for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/cluster.py --nodes $$nodes --pods 2000 || exit 1; done && \
+	  $(BIN)/python benchmarks/cluster.py --memory; else \
+	  echo "The node agent and the scheduler are not measured: that needs a real Kubernetes, and root" \
+	    "(benchmarks/node_agent.py, benchmarks/cluster.py)."; fi
 
 sandbox: ## The whole system with no cluster and no GPU (not there yet)
 	@echo "The sandbox is not built yet: to see where a pod would go and why, use '$(BIN)/tangram explain' (after 'make setup')." >&2; exit 1

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from e2e.agent_kit import AgentNode
 from e2e.agent_view_kit import empty, kept
+from e2e.scheduler_kit import Placement, placing
 from e2e.scheduling_kit import Scheduling, extended
 from testbed.api import ApiRefused, path_of
 from testbed.binaries import find_binaries
@@ -76,6 +77,22 @@ async def scheduling(fleet: Cluster) -> AsyncIterator[Scheduling]:
     """The fleet, its kube-scheduler configured with scripted extenders."""
     async with extended(fleet) as ready:
         yield ready
+
+
+@pytest_asyncio.fixture(scope="module")
+async def fleet_placement() -> AsyncIterator[Placement]:
+    """A cluster whose nodes exist only as objects, made by each test, and whose pods our scheduler places."""
+    async with Cluster.open(Options(nodes=0, kwok_nodes=1)) as running:
+        _running.append(running)
+        async with placing(running) as placement:
+            yield placement
+        _running.remove(running)
+
+
+@pytest.fixture
+def object_fleet(fleet_placement: Placement) -> Cluster:
+    """The cluster alone."""
+    return fleet_placement.cluster
 
 
 @pytest_asyncio.fixture

@@ -93,10 +93,13 @@ class Cluster:
                 together.create_task(self._prepare_node(names))
             together.create_task(self._until(self._api_answers, "the API server answers"))
         say("the controllers, the scheduler and the nodes")
-        await self.box.start(
-            "kube-controller-manager",
-            controlplane.controller_manager(self.programs, self.box.folder, self.credentials, self.options),
-        )
+        if self.options.controllers:
+            await self.box.start(
+                "kube-controller-manager",
+                controlplane.controller_manager(
+                    self.programs, self.box.folder, self.credentials, self.options
+                ),
+            )
         await self.start_scheduler(self.options.scheduler, wait=False)
         for names in self.nodes:
             await self.start_kubelet(names)

@@ -17,6 +17,9 @@ class Options:
     """Real kubelets, each in namespaces of its own."""
     kwok_nodes: int = 0
     """Nodes that exist only as objects, kept alive by kwok."""
+    controllers: bool = True
+    """Whether controllers run. Without them nodes that exist only as objects stay as they were written, and nothing
+    but the scheduler and its extenders acts on pods."""
     cdi: bool = True
     """Whether containerd resolves CDI names. Off is the recorded configuration of a node without CDI."""
     fsync: bool = False

@@ -29,6 +29,7 @@ THIRD_PARTIES_ALLOWED = {
     "engine": {"msgspec", "numpy"},
     "vendors": {"msgspec"},
     "wire": {"msgspec", "google"},  # google.protobuf: the kubelet speaks it
+    "reports": {"msgspec"},
 }
 
 

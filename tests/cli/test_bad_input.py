@@ -171,7 +171,8 @@ def test_files_that_hold_no_cluster(content: object, expected: str) -> None:
         ),
         pytest.param(["--nod", "a"], "Unknown option: --nod. Did you mean --node?", id="option near miss"),
         pytest.param(["--zzz"], "Unknown option: --zzz. The options are --cluster, --file, -f,", id="option"),
-        pytest.param(["extra.yaml"], "'extra.yaml' belongs to no option", id="stray word"),
+        pytest.param(["extra.yaml"], "POD 'extra.yaml' and -f are both given", id="stray word"),
+        pytest.param(["one", "two"], "'two' belongs to no option", id="two stray words"),
         pytest.param(["-o"], "-o requires an argument", id="option without a value"),
         pytest.param(
             ["--demand", "-", "-f", "-"], "standard input (-) is named twice", id="standard input twice"
@@ -183,8 +184,12 @@ def test_command_lines_that_cannot_be_read(arguments: list[str], expected: str) 
     assert expected in refused(run("explain", "-f", "pod.yaml", "--cluster", "cluster.yaml", *arguments))
 
 
-def test_a_missing_cluster_is_asked_for() -> None:
-    assert "--cluster requires an argument" in refused(run("explain", "-f", "pod.yaml"))
+def test_without_a_cluster_the_live_one_is_asked(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("KUBECONFIG", str(files / "nothing"))
+    assert "nothing', and no such file exists: name one with --kubeconfig" in refused(
+        run("explain", "-f", "pod.yaml")
+    )
 
 
 def test_no_pod_to_explain() -> None:

@@ -7,11 +7,12 @@ import msgspec
 import pytest
 import yaml
 
-from tangram.cli import replays, report
-from tangram.cli.words import rule_word
+from tangram.cli import replays
 from tangram.engine.simulate import ReplayResult
 from tangram.model.cards import Vendor
 from tangram.model.verdicts import CardRule, NodeRule
+from tangram.reports import shape as report
+from tangram.reports.words import rule_word
 from tangram.wire.clusterfile.cards import SHARED_KEYS
 from tangram.wire.clusterfile.links import Pattern
 from tangram.wire.clusterfile.nodes import NODE_KEYS
@@ -60,6 +61,8 @@ def test_every_key_of_a_cluster_file_is_described() -> None:
         report.Advice,
         report.Remark,
         report.ClusterReport,
+        report.LastVerdict,
+        report.Turn,
     ],
 )
 def test_every_field_of_an_explanation_is_described(record: type[msgspec.Struct]) -> None:

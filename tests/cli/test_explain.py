@@ -206,13 +206,14 @@ def test_frag_keeps_room_for_the_demand_it_is_given() -> None:
 def test_a_dump_gives_tenants_guesses_host_use_and_waiting_pods() -> None:
     found = explained("-f", "pod.yaml", "--cluster", "dump.json")
     assert found["cluster"]["running"] == 3
+    assert found["source"] == "file"
     assert found["cluster"]["guessed"] == ["ai/unnamed"]
     assert found["cluster"]["waiting"] == ["default/pending"]
     assert [problem["code"] for problem in found["cluster"]["problems"]] == ["cards-guessed"]
     cards = found["pods"][0]["nodes"][0]["cards"]
-    assert [(card["uuid"], card["memory_free"] >> 30, card["pods"]) for card in cards] == [
-        ("GPU-a", 16, 1),
-        ("GPU-b", 60, 1),
+    assert [(card["uuid"], card["memory_free"] >> 30, card["pods"], card["holders"]) for card in cards] == [
+        ("GPU-a", 16, 1, ["ai/named"]),
+        ("GPU-b", 60, 1, ["ai/unnamed"]),
     ]
     answer = run("explain", "-f", "pod.yaml", "--cluster", "dump.json")
     assert (
@@ -233,6 +234,18 @@ def test_without_a_pod_those_that_wait_are_explained() -> None:
     assert [each["pod"] for each in explained("--cluster", "dump.json")["pods"]] == ["default/pending"]
     Path("short.yaml").write_text(CLUSTER + "  - {name: queued, cards: 1, memory: 8 GiB}\n")
     assert [each["pod"] for each in explained("--cluster", "short.yaml")["pods"]] == ["default/queued"]
+
+
+@pytest.mark.usefixtures("files")
+def test_one_pod_of_a_file_may_be_named() -> None:
+    found = explained("named", "-n", "ai", "--cluster", "dump.json")["pods"]
+    assert [(each["pod"], each["verdict"], each["node"]) for each in found] == [("ai/named", "runs", "real")]
+    assert found[0]["containers"][0]["cards"][0]["uuid"] == "GPU-a"
+    assert explained("pending", "--cluster", "dump.json")["pods"][0]["verdict"] == "fits"
+    assert explained("running", "--cluster", "cluster.yaml")["pods"][0]["verdict"] == "runs"
+    answer = run("explain", "pending", "-n", "ai", "--cluster", "dump.json")
+    assert answer.status == 2
+    assert "there is no pod ai/pending, but one of that name in default: write -n default." in answer.err
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from aiohttp import web
 
 from builders.api_server import SmallApiServer, refusal, small_api_server
 from tangram.kube import informer as informers
-from tangram.kube.api import Api
-from tangram.kube.informer import Change, Informer, Key
+from tangram.kube.api import Api, Object
+from tangram.kube.informer import Change, Informer, Key, whole
 
 PODS = "/api/v1/pods"
 
@@ -23,9 +23,9 @@ class Following:
         self.steps: list[tuple[str, str]] = []
         self.troubles: list[str] = []
         self._moved = asyncio.Event()
-        self.informer = Informer(api, PODS, self._told, troubled=self._trouble)
+        self.informer = Informer(api, PODS, self._told, keep=whole, troubled=self._trouble)
 
-    def _told(self, change: Change) -> None:
+    def _told(self, change: Change[Object]) -> None:
         verb = "gone" if change.new is None else "new" if change.old is None else "changed"
         self.steps.append((verb, change.key.name))
         self._moved.set()

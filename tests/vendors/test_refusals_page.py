@@ -21,6 +21,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "refusals.md"
 AGENT = "\n## When a container starts"
 
 SETTINGS = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(64)})
+RENAMED = AdmissionSettings(renamed={"example.com/share": "metax-tech.com/sgpu"})
 
 SGPU = {"metax-tech.com/sgpu": "1"}
 VGPU = {"mthreads.com/vgpu": "1"}
@@ -59,6 +60,7 @@ REFUSED: dict[Code, Pod] = {
     Code.LIMIT_DIFFERS_FROM_REQUEST: pod({"metax-tech.com/gpu": "2"}, requests={"metax-tech.com/gpu": "1"}),
     Code.REQUEST_WITHOUT_LIMIT: pod({}, requests={"metax-tech.com/gpu": "1"}),
     Code.HOST_AMOUNT: pod({**SGPU, "cpu": "much"}),
+    Code.RESOURCE_RENAMED: pod(SGPU),
     Code.TWO_VENDORS: pod({**SGPU, **VGPU}),
     Code.WHOLE_AND_SLICE: pod({**SGPU, "metax-tech.com/gpu": "1"}),
     Code.SLICE_WITHOUT_COUNT: pod({"metax-tech.com/vcore": "10", "metax-tech.com/vmemory": "4"}),
@@ -118,7 +120,8 @@ answer, not only the first.
 
 The codes are stable and their set is closed; sentences may be reworded. Where HAMi or Koordinator has a text of its own
 for the same fault, the sentence begins with it, letter for letter. The examples are read with the default settings,
-and with 64 GiB as the largest MetaX card.
+and with 64 GiB as the largest MetaX card; that of `resource-renamed` in a cluster that calls the resource
+`example.com/share`.
 
 This page is made from the examples in `tests/vendors/test_refusals_page.py` by running that file.
 """
@@ -160,7 +163,7 @@ def page() -> str:
 
 
 def sole_refusal(code: Code) -> str:
-    (refusal,) = admit(REFUSED[code], SETTINGS).refusals
+    (refusal,) = admit(REFUSED[code], RENAMED if code is Code.RESOURCE_RENAMED else SETTINGS).refusals
     assert refusal.code == code
     return refusal.sentence
 

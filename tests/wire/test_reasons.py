@@ -39,6 +39,7 @@ OUR_WORDS = {
     "NodeInsufficientMemory",
     "NodeSelectorMismatch",
     "NodeTaintNotTolerated",
+    "NodeTooManyPods",
     "NodeTopologyScopeMismatch",
     "NodeUnschedulable",
 }

@@ -14,6 +14,7 @@ import cyclopts
 
 import tangram
 from tangram.cli import manual
+from tangram.cli.agents import gpu_aware_manual as gpu_aware
 from tangram.cli.agents import manual as agents
 from tangram.cli.failures import InputError
 from tangram.cli.hardware import manual as hardware
@@ -40,6 +41,8 @@ app.command("tangram.cli.hardware.top:top", name="top", help=hardware.TOP)
 app.command("tangram.cli.hardware.doctor:doctor", name="doctor", help=hardware.DOCTOR)
 app.command("tangram.cli.agents.gpu_device:gpu_device", name="gpu-device", help=agents.GPU_DEVICE)
 app.command("tangram.cli.agents.gpu_label:gpu_label", name="gpu-label", help=agents.GPU_LABEL)
+app.command("tangram.cli.agents.gpu_aware:app", name="gpu-aware", help=gpu_aware.GPU_AWARE)
+app.command("tangram.cli.agents.scheduler:scheduler", name="scheduler", help=agents.SCHEDULER)
 app.command("tangram.cli.agents.cordon:cordon", name="cordon", help=agents.CORDON)
 app.command("tangram.cli.agents.cordon:uncordon", name="uncordon", help=agents.UNCORDON)
 app.command("tangram.cli.simulate_cards:app", name="simulate-cards", help=manual.SIMULATE_CARDS)

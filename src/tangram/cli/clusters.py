@@ -34,6 +34,8 @@ class Cluster(NamedTuple):
     waiting_requests: tuple[Request, ...]
     """The same from a file of our own, which asks without the words of a vendor."""
     problems: tuple[Problem, ...]
+    pods: tuple[Pod, ...] = ()
+    """Every pod of a dump, whatever has become of it."""
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -51,7 +53,7 @@ def read_cluster(path: str, patience: Patience) -> Cluster:
     documents = read_documents(source, patience.watching(f"reading {source.name}"))
     if not any(is_short_file(document) for document in documents):
         on_progress = patience.watching("reading objects")
-        return _from_dump(read_dump(documents, source.name, on_progress), patience)
+        return cluster_of_dump(read_dump(documents, source.name, on_progress), patience)
     if len(documents) > 1:
         raise InputError(f"{source.name} holds {len(documents)} documents: a file of Tangram's own has one.")
     try:
@@ -69,7 +71,8 @@ def _from_short(file: ClusterFile) -> Cluster:
     return Cluster(ledger, _settings(file.nodes), (), file.waiting, ())
 
 
-def _from_dump(dump: Dump, patience: Patience) -> Cluster:
+def cluster_of_dump(dump: Dump, patience: Patience) -> Cluster:
+    """The cluster that some objects of an API server describe."""
     nodes = [reading.node for reading in dump.nodes]
     problems = [*dump.problems, *(problem for reading in dump.nodes for problem in reading.problems)]
     ledger, settings = _ledger(nodes), _settings(nodes)
@@ -88,7 +91,7 @@ def _from_dump(dump: Dump, patience: Patience) -> Cluster:
     # Guesses come last: they go where the pods that did say leave room.
     problems.extend(_adopted(ledger, unnamed) for unnamed in guesses)
     waiting = tuple(pod for pod in dump.pods if pod.node_name is None and not pod.ended)
-    return Cluster(ledger, settings, waiting, (), tuple(problems))
+    return Cluster(ledger, settings, waiting, (), tuple(problems), dump.pods)
 
 
 def _adopted(ledger: Ledger, unnamed: Unnamed) -> Problem:

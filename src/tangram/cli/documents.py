@@ -9,48 +9,19 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 import yaml
 
 from tangram.cli.failures import InputError
 from tangram.cli.files import Source
-
-MOST_DEPTH = 200
-"""Kubernetes' own objects stay under 40."""
+from tangram.daemon.yaml_text import MOST_DEPTH, StrictLoader, line_too_deep, problem_of
 
 _CHUNK = 1 << 16
 _BLANKS = re.compile(r"\s*")
-_MERGE = "tag:yaml.org,2002:merge"
 
 Progress = Callable[[int, int], None]
-
-
-class _Loader(yaml.CSafeLoader):
-    """The safe loader, with the two rules above."""
-
-
-def _as_map(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[object, object]]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode):
-            if key.value in seen and key.tag != _MERGE:
-                repeated = f"key {key.value!r:.80} stands twice in one map"
-                raise yaml.constructor.ConstructorError(None, None, repeated, key.start_mark)
-            seen.add(key.value)
-    # Handed out before it is filled, because an alias inside may point back to it.
-    made: dict[object, object] = {}
-    yield made
-    made.update(loader.construct_mapping(node))
-
-
-def _as_text(loader: _Loader, node: yaml.ScalarNode) -> str:
-    return str(loader.construct_scalar(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _as_map)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_text)
 
 
 class _Watched(io.BytesIO):
@@ -86,10 +57,10 @@ def _parsed(source: Source, on_progress: Progress) -> list[object]:
             pass
     try:
         _check_depth(source)
-        return list(yaml.load_all(_Watched(source.text, on_progress), Loader=_Loader))
+        return list(yaml.load_all(_Watched(source.text, on_progress), Loader=StrictLoader))
     except yaml.MarkedYAMLError as error:
         raise InputError(
-            f"{source.name}{_line(error)}: {_problem(error)}; correct it, as YAML or JSON."
+            f"{source.name}{_line(error)}: {problem_of(error)}; correct it, as YAML or JSON."
         ) from None
     except yaml.YAMLError as error:
         what = " ".join(str(error).split())
@@ -115,22 +86,12 @@ def _json_values(text: str) -> list[object]:
 
 def _check_depth(source: Source) -> None:
     """Refuse nesting without end before it is built: the parser would run out of stack, and end without a word."""
-    parser, depth = yaml.CSafeLoader(source.text), 0
-    while (event := parser.get_event()) is not None:
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MOST_DEPTH:
-            line = event.start_mark.line + 1
-            what = f"{source.name} line {line} is nested more than {MOST_DEPTH} deep"
-            raise InputError(f"{what}: give YAML or JSON of a usual shape.")
+    line = line_too_deep(source.text)
+    if line is not None:
+        what = f"{source.name} line {line} is nested more than {MOST_DEPTH} deep"
+        raise InputError(f"{what}: give YAML or JSON of a usual shape.")
 
 
 def _line(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     return "" if mark is None else f" line {mark.line + 1}, column {mark.column + 1}"
-
-
-def _problem(error: yaml.MarkedYAMLError) -> str:
-    return " ".join(part for part in (error.context, error.problem) if part) or "it cannot be read"

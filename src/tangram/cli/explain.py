@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
-from tangram.cli import report as shape
-from tangram.cli.answering import Manner, Question, answer, describe
 from tangram.cli.clusters import Cluster, read_cluster
-from tangram.cli.expectations import learned_demand
+from tangram.cli.documents import read_documents
+from tangram.cli.explaining import Wishes, explained
 from tangram.cli.failures import InputError
-from tangram.cli.files import check_one_standard_input
+from tangram.cli.files import check_one_standard_input, read_source
+from tangram.cli.kubernetes import USUAL_NAMESPACE, objects_in, read_manifests
 from tangram.cli.output import Format, read_format, write_data
 from tangram.cli.pages import show_report
 from tangram.cli.patience import Patience
-from tangram.cli.pods import Asked, asked_of, read_pods
 from tangram.cli.policies import POD_POLICIES, read_card_order, read_node_policy
 from tangram.cli.screen import Screen, error_console, output_console
-from tangram.engine.demand import Demand, demand_from, shape_of
-from tangram.engine.frag import FragScores
-from tangram.vendors.admission import Admission
+from tangram.reports import shape
 from tangram.wire.clusterfile.fields import nearest
+
+if TYPE_CHECKING:
+    from tangram.kube.connection import Connection
 
 THE_ANSWER_IS_NO: Final = 1
 
 
 def explain(
+    pod: Annotated[
+        str,
+        Parameter(
+            metavar="POD", show_default=False, help="A pod of the live cluster, or of the dump in --cluster."
+        ),
+    ] = "",
+    /,
     *,
     cluster: Annotated[
-        str,
+        str | None,
         Parameter(
             metavar="FILE",
             allow_leading_hyphen=True,
-            help="What there is: a kubectl dump or a cluster file; - reads standard input.",
+            help="What there is: a kubectl dump or a cluster file; - reads standard input. Without: the live cluster.",
         ),
-    ],
+    ] = None,
     file: Annotated[
         tuple[str, ...],
         Parameter(
@@ -48,6 +57,14 @@ def explain(
             help="Pods or workloads to ask about; repeatable; - reads standard input. Without: the pods that wait.",
         ),
     ] = (),
+    namespace: Annotated[
+        str | None,
+        Parameter(
+            name=["--namespace", "-n"],
+            metavar="NAME",
+            help="Of POD, and of manifests that name none. Without: that of the kubeconfig, or default.",
+        ),
+    ] = None,
     node: Annotated[
         tuple[str, ...],
         Parameter(
@@ -88,30 +105,133 @@ def explain(
     no_suggestions: Annotated[
         bool, Parameter(negative="", show_default=False, help="Do not look for what would help.")
     ] = False,
+    server: Annotated[
+        str | None,
+        Parameter(
+            metavar="URL", help="Ask the running scheduler at this address instead of working it out here."
+        ),
+    ] = None,
+    server_ca: Annotated[
+        Path | None,
+        Parameter(metavar="FILE", help="Authority of the scheduler's certificate. Without: the system's."),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        Parameter(metavar="FILE", help="Your token for --server. Without: that of the kubeconfig."),
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None,
+        Parameter(metavar="FILE", help="How to reach the live cluster. Without: as kubectl finds it."),
+    ] = None,
 ) -> int:
     """Say where a pod would go and why, or why it waits and what would help."""
     form = read_format(output)
     check_one_standard_input((cluster, demand, *file))
-    order = () if card_policy is None else read_card_order(card_policy, "--card-policy")
-    policy = None if node_policy is None else read_node_policy(node_policy, "--node-policy", POD_POLICIES)
+    wishes = Wishes(
+        source=shape.FROM_API if cluster is None else shape.FROM_FILE,
+        pod=pod,
+        files=file,
+        namespace=namespace,
+        node_policy=None
+        if node_policy is None
+        else read_node_policy(node_policy, "--node-policy", POD_POLICIES),
+        card_order=() if card_policy is None else read_card_order(card_policy, "--card-policy"),
+        demand=demand,
+        suggestions=not no_suggestions,
+    )
+    _check_together(wishes, cluster, server, server_ca or token_file)
     with Patience(error_console()) as patience:
-        found = read_cluster(cluster, patience)
-        _check_nodes(node, found)
-        asked = _asked(file, found, patience)
-        frag = FragScores(_demand(demand, found, asked, patience))
-        manner = Manner(policy, order, frag, suggestions=not no_suggestions)
-        on_progress = patience.watching("explaining")
-        pods: list[shape.PodReport] = []
-        for number, (ref, admission, resources) in enumerate(asked):
-            on_progress(number, len(asked))
-            pods.append(answer(found, Question(str(ref), admission, resources), manner))
-    report = shape.ExplainReport(cluster=describe(found), pods=pods)
+        if server is not None:
+            report = _from_scheduler(
+                _Reaching(server, server_ca, token_file, kubeconfig), wishes, node, patience
+            )
+        elif cluster is not None:
+            found = read_cluster(cluster, patience)
+            _check_nodes(node, found)
+            report = explained(found, wishes, USUAL_NAMESPACE, patience)
+        else:
+            connection = _connection(kubeconfig)
+            found = _read_live(connection, patience)
+            _check_nodes(node, found)
+            report = explained(found, wishes, connection.namespace, patience)
     if form is Format.TABLE:
-        every = [each.name for each in found.ledger.nodes()] if all_cards else []
+        every = (
+            {each.node for pod_report in report.pods for each in pod_report.nodes}
+            if all_cards
+            else set[str]()
+        )
         show_report(Screen(output_console()), report, {*every, *node})
     else:
         write_data(report, form)
-    return THE_ANSWER_IS_NO if any(pod.answer_is_no for pod in pods) else 0
+    return THE_ANSWER_IS_NO if any(each.answer_is_no for each in report.pods) else 0
+
+
+def _check_together(wishes: Wishes, cluster: str | None, server: str | None, of_server: Path | None) -> None:
+    if wishes.pod and wishes.files:
+        raise InputError(
+            f"POD {wishes.pod!r:.80} and -f are both given: name a pod that exists, or a file with one that does not."
+        )
+    if server is None:
+        if of_server is not None:
+            raise InputError(
+                "--server-ca and --token-file are for --server, which is not given: write --server URL."
+            )
+        return
+    if cluster is not None:
+        raise InputError(
+            "--cluster and --server are both given: ask about a file, or ask the running scheduler."
+        )
+    if wishes.node_policy or wishes.card_order or wishes.demand or not wishes.suggestions:
+        raise InputError(
+            "--node-policy, --card-policy, --demand and --no-suggestions are not for --server: the scheduler answers "
+            "by its own policies; leave them out, or leave --server out to try others here."
+        )
+    if not wishes.pod and not wishes.files:
+        raise InputError("nothing is asked of --server: name a pod, or manifests with -f.")
+
+
+class _Reaching(NamedTuple):
+    """How to reach the scheduler."""
+
+    url: str
+    authority: Path | None
+    token_file: Path | None
+    kubeconfig: Path | None
+
+
+def _from_scheduler(
+    reaching: _Reaching, wishes: Wishes, nodes: tuple[str, ...], patience: Patience
+) -> shape.ExplainReport:
+    from tangram.cli import scheduler_answers as scheduler  # noqa: PLC0415 - see _connection
+
+    needs_account = reaching.token_file is None or wishes.namespace is None
+    account = _connection(reaching.kubeconfig) if needs_account else None
+    server = scheduler.read_server(reaching.url, reaching.authority, reaching.token_file, account)
+    namespace = wishes.namespace or (USUAL_NAMESPACE if account is None else account.namespace)
+    patience.watching(f"asking {reaching.url}")(0, 1)
+    if wishes.pod:
+        return scheduler.explain_pod(server, namespace, wishes.pod, nodes)
+    manifests: list[object] = []
+    namespaces: dict[str, None] = {}
+    for path in wishes.files:
+        source = read_source(path, "-f")
+        documents = read_documents(source, patience.watching(f"reading {source.name}"))
+        namespaces |= {each.ref.namespace: None for each in read_manifests(documents, source.name, namespace)}
+        manifests += objects_in(documents, namespace)
+    return scheduler.explain_manifests(server, manifests, list(namespaces), nodes)
+
+
+def _connection(kubeconfig: Path | None) -> Connection:
+    # Imported here, as everything that speaks to a network: a question about files starts in half the time without.
+    from tangram.cli.agents.options import connection_for  # noqa: PLC0415 - see above
+
+    return connection_for(kubeconfig, os.environ)
+
+
+def _read_live(connection: Connection, patience: Patience) -> Cluster:
+    from tangram.cli.live import read_live  # noqa: PLC0415 - see _connection
+
+    return read_live(connection, patience)
 
 
 def _check_nodes(names: tuple[str, ...], cluster: Cluster) -> None:
@@ -120,29 +240,3 @@ def _check_nodes(names: tuple[str, ...], cluster: Cluster) -> None:
         if name not in known:
             some = f"{', '.join(known[:8])}{' and more' if len(known) > 8 else ''}"
             raise InputError(f"--node is {name!r:.80}: the nodes are {some}; {nearest(name, known)}.")
-
-
-def _asked(files: tuple[str, ...], cluster: Cluster, patience: Patience) -> list[Asked]:
-    asked = [
-        each for path in files for each in read_pods(path, "-f", cluster.settings, cluster.vendors, patience)
-    ]
-    if not files:
-        asked = [asked_of(pod, cluster.settings) for pod in cluster.waiting_pods]
-        asked += [(each.pod, Admission(ours=True, request=each), ()) for each in cluster.waiting_requests]
-        if not asked:
-            raise InputError(
-                "no pod to explain: name one with -f pod.yaml, since none waits in this cluster."
-            )
-    return asked
-
-
-def _demand(path: str | None, cluster: Cluster, asked: list[Asked], patience: Patience) -> Demand:
-    if path is None:
-        return learned_demand(cluster, [each.request for _, each, _ in asked if each.request is not None])
-    expected = read_pods(path, "--demand", cluster.settings, cluster.vendors, patience)
-    refused = next((ref for ref, admission, _ in expected if admission.refusals), None)
-    if refused is not None:
-        raise InputError(
-            f"--demand names {path}, whose pod {refused} is refused: expect pods that can be placed."
-        )
-    return demand_from(shape_of(each.request) for _, each, _ in expected if each.request is not None)

@@ -7,7 +7,7 @@ of other kinds are passed over, because nobody should have to take a Service out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tangram.cli.failures import InputError
 from tangram.model.pods import Pod
@@ -19,6 +19,7 @@ from tangram.wire.nodes import NodeReading, read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.workloads import read_workload
 
+USUAL_NAMESPACE: Final = "default"
 _LIST = "List"
 
 Object = Mapping[str, object]
@@ -56,11 +57,11 @@ def read_dump(documents: Iterable[object], file: str, on_progress: Callable[[int
     return Dump(tuple(nodes.values()), tuple(pods), problems)
 
 
-def read_manifests(documents: Iterable[object], file: str) -> list[Pod]:
-    """The pods that some manifests make, each named."""
+def read_manifests(documents: Iterable[object], file: str, namespace: str = USUAL_NAMESPACE) -> list[Pod]:
+    """The pods that some manifests make, each named; in that namespace where they say none."""
     pods: list[Pod] = []
     for document in documents:
-        members = _object(document, file)
+        members = _in_namespace(_object(document, file), namespace)
         kind = loose.text(members.get("kind"))
         if kind.endswith(_LIST):
             for item in loose.elements(members.get("items")):
@@ -72,6 +73,32 @@ def read_manifests(documents: Iterable[object], file: str) -> list[Pod]:
         except WireError as error:
             raise InputError(f"{file}: {error.sentence}.") from error
     return pods
+
+
+def objects_in(documents: Iterable[object], namespace: str) -> list[Object]:
+    """The objects of some manifests, lists taken apart, each with its namespace."""
+    found: list[Object] = []
+    for document in documents:
+        members = _in_namespace(loose.members(document), namespace)
+        kind = loose.text(members.get("kind"))
+        if kind.endswith(_LIST):
+            # The members of a typed list such as PodList do not repeat their kind.
+            items = [loose.members(item) for item in loose.elements(members.get("items"))]
+            found += [{**item, "kind": item.get("kind") or kind.removesuffix(_LIST)} for item in items]
+        else:
+            found.append(members)
+    return found
+
+
+def _in_namespace(members: Object, namespace: str) -> Object:
+    """The object, or each of a list, with that namespace where it has none."""
+    if loose.text(members.get("kind")).endswith(_LIST):
+        items = [
+            _in_namespace(loose.members(item), namespace) for item in loose.elements(members.get("items"))
+        ]
+        return {**members, "items": items}
+    metadata = loose.members(members.get("metadata"))
+    return {**members, "metadata": {**metadata, "namespace": metadata.get("namespace") or namespace}}
 
 
 def _objects(documents: Iterable[object], file: str) -> Iterator[tuple[str, Object]]:

@@ -10,8 +10,9 @@ TANGRAM: Final = """Share, slice and place MetaX and Moore Threads GPUs on Kuber
 Nothing here needs a GPU or a cluster to be tried: describe a cluster in a
 file and ask about it.
 
-Where would this pod go, and why?
+Where would this pod go, and why? Why does that one wait?
   tangram explain -f pod.yaml --cluster cluster.yaml
+  tangram explain train-7 -n research
 
 How much room would a stream of pods leave unused?
   tangram simulate --cluster cluster.yaml --pods pods.yaml
@@ -30,23 +31,35 @@ Every command explains itself: tangram COMMAND --help
 
 EXPLAIN: Final = """Say where a pod would go and why, or why it waits and what would help.
 
-From a file that describes a cluster (docs/cluster-file.md):
+Why does this pod of the live cluster wait, or where is it?
+  tangram explain train-7 -n research
+
+Where would a new one go? Nothing is made:
+  tangram explain -f pod.yaml
+
+The same asked of the running scheduler, which also knows its last verdict,
+its promises and its policies (docs/explain.md says how to reach it):
+  tangram explain train-7 -n research \\
+    --server https://localhost:9443 --server-ca ca.crt
+
+Without a cluster, from a file that describes one (docs/cluster-file.md):
   tangram explain -f pod.yaml --cluster cluster.yaml
 
-From a real cluster, without touching it:
+From a dump of a real cluster; without -f, all the pods that wait in it:
   kubectl get nodes,pods -A -o json | tangram explain -f pod.yaml --cluster -
-
-Why do the pods wait that wait now? Leave -f out:
   kubectl get nodes,pods -A -o json | tangram explain --cluster -
 
 Why not on that node? Card by card:
-  tangram explain -f pod.yaml --cluster cluster.yaml --node gpu-1
+  tangram explain -f pod.yaml --node gpu-1
 
 What if the node were chosen in another way?
-  tangram explain -f pod.yaml --cluster cluster.yaml --node-policy spread
+  tangram explain -f pod.yaml --node-policy spread
 
 For programs (docs/explain.md):
-  tangram explain -f pod.yaml --cluster cluster.yaml -o json
+  tangram explain -f pod.yaml -o json
+
+Exit status: 0 it fits, runs or has ended, 1 it waits or is refused, 2 the
+command line, a file or the cluster could not be read.
 """
 
 SIMULATE: Final = """Replay a stream of pods over a list of nodes and count the cards left over.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tangram.cli import report as shape
 from tangram.cli.screen import Screen
-from tangram.cli.words import listed, plural
+from tangram.reports import shape
+from tangram.reports.words import listed, plural
 from tangram.units.ids import natural_key
 from tangram.units.memory import Bytes, rough_memory_text
 
@@ -14,6 +14,12 @@ MOST_ROWS = 40
 """Nodes shown. Nobody reads more; the rest is counted, and `-o json` has them all."""
 MOST_PROBLEMS = 5
 MOST_NAMES = 5
+MOST_HOLDERS = 3
+_SOURCES = {
+    shape.FROM_API: "Worked out here from what the API server lists, by the usual policies; what the scheduler has "
+    "promised to other pods is not known here (--server asks it).",
+    shape.FROM_SCHEDULER: "Answered by the running scheduler.",
+}
 _HEADLINE_STYLES = {shape.FITS: "bold green", shape.WAITS: "bold yellow", shape.REFUSED: "bold red"}
 
 
@@ -28,6 +34,9 @@ def show_report(screen: Screen, report: shape.ExplainReport, card_by_card: Colle
     if any(pod.nodes for pod in report.pods):
         screen.gap()
         screen.line(f"Not looked at: {', '.join(report.not_looked_at)}.", style="dim")
+    if report.source in _SOURCES:
+        screen.gap()
+        screen.line(_SOURCES[report.source], style="dim")
 
 
 def _show_pod(screen: Screen, pod: shape.PodReport, card_by_card: Collection[str]) -> None:
@@ -36,10 +45,11 @@ def _show_pod(screen: Screen, pod: shape.PodReport, card_by_card: Collection[str
         screen.line(f"  {refusal.code}: {refusal.sentence}")
     for caution in pod.cautions:
         screen.line(f"  warning, {caution.code}: {caution.sentence}", style="yellow")
+    _show_last(screen, pod)
     if not pod.nodes:
         return
     screen.gap()
-    _show_nodes(screen, sorted(pod.nodes, key=_rank))
+    _show_nodes(screen, sorted(pod.nodes, key=_rank), pod.nodes_left_out)
     for node in pod.nodes:
         if node.node in card_by_card:
             screen.gap()
@@ -51,13 +61,20 @@ def _show_pod(screen: Screen, pod: shape.PodReport, card_by_card: Collection[str
             screen.line(f"  {number}. {advice.sentence}; it then goes to node {advice.node}")
 
 
+def _show_last(screen: Screen, pod: shape.PodReport) -> None:
+    if pod.turn is not None:
+        screen.line(f"  Its turn: {pod.turn.place:,} of {pod.turn.of:,} that wait.")
+    if pod.last is not None:
+        screen.line(f"  Last verdict, {pod.last.stage} at {pod.last.at}: {pod.last.sentence.rstrip('.')}.")
+
+
 def _rank(node: shape.NodeReport) -> tuple[int, float, object]:
     """The chosen node, then those that fit by falling score, then the others by name."""
     order = 0 if node.chosen else 2 if node.score is None else 1
     return order, -(node.score or 0.0), natural_key(node.node)
 
 
-def _show_nodes(screen: Screen, nodes: Sequence[shape.NodeReport]) -> None:
+def _show_nodes(screen: Screen, nodes: Sequence[shape.NodeReport], left_out: int) -> None:
     shown = nodes[:MOST_ROWS]
     screen.table(
         ("NODE", "VERDICT", "SCORE", "CARDS, OR WHY NOT"),
@@ -73,7 +90,11 @@ def _show_nodes(screen: Screen, nodes: Sequence[shape.NodeReport]) -> None:
         ["green" if node.chosen else "" if node.score is not None else "dim" for node in shown],
     )
     if len(nodes) > len(shown):
-        screen.line(f"... and {plural(len(nodes) - len(shown), 'node')} more: -o json has them all.")
+        has = "them all" if not left_out else f"{len(nodes)} of them"
+        more = len(nodes) - len(shown) + left_out
+        screen.line(f"... and {plural(more, 'node')} more: -o json has {has}.")
+    elif left_out:
+        screen.line(f"... and {plural(left_out, 'node')} more, which are counted above.")
 
 
 def _show_cards(screen: Screen, node: shape.NodeReport) -> None:
@@ -81,8 +102,9 @@ def _show_cards(screen: Screen, node: shape.NodeReport) -> None:
     if not node.cards:
         screen.line("  it has none")
         return
+    held = any(card.holders for card in node.cards)
     screen.table(
-        ("CARD", "MEMORY FREE", "COMPUTE FREE", "PODS", "VERDICT", "WHY"),
+        ("CARD", "MEMORY FREE", "COMPUTE FREE", "PODS", "VERDICT", "WHY", *(["HELD BY"] if held else [])),
         [
             (
                 str(card.index),
@@ -91,11 +113,18 @@ def _show_cards(screen: Screen, node: shape.NodeReport) -> None:
                 str(card.pods),
                 card.verdict,
                 card.sentence if card.sentence != card.verdict else "",
+                *([_holders(card)] if held else []),
             )
             for card in node.cards
         ],
         ["green" if card.verdict == "chosen" else "" for card in node.cards],
     )
+
+
+def _holders(card: shape.CardReport) -> str:
+    some = card.holders[:MOST_HOLDERS]
+    more = len(card.holders) - len(some)
+    return ", ".join(some) + (f" and {more} more" if more else "")
 
 
 def _show_problems(screen: Screen, problems: Sequence[shape.Remark]) -> None:

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from tangram.cli.screen import Screen
-from tangram.cli.words import plural
 from tangram.engine.simulate import ReplayResult
+from tangram.reports.words import plural
 
 VERSION: Final = "simulate/v1"
 _STEP = 10

@@ -18,10 +18,10 @@ from tangram.cli.replays import report_of, show_report
 from tangram.cli.screen import Screen, error_console, output_console
 from tangram.cli.seeds import read_seeds
 from tangram.cli.streams import arrivals_of, trace_nodes, trace_pods
-from tangram.cli.words import plural
 from tangram.engine.simulate import Arrival, ReplayResult, ReplaySettings, replay
 from tangram.model.nodes import Node
 from tangram.model.requests import NodePolicy
+from tangram.reports.words import plural
 
 USUAL_SEED: Final = "42"
 TRACE_PERCENT: Final = 130

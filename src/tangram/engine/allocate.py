@@ -5,6 +5,7 @@ from __future__ import annotations
 from tangram.engine.place import Placement, StepChoice
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
 from tangram.model.nodes import Node
+from tangram.model.pods import Role
 from tangram.model.requests import Request
 from tangram.units.memory import Bytes
 
@@ -33,6 +34,8 @@ def tenant_for(request: Request, allocation: Allocation) -> Tenant:
         app_class=request.app_class,
         priority=request.priority,
         host=request.host,
+        # As a pod without init containers is read back: nothing of it has yet to end.
+        init_done=all(container.role is not Role.INIT for container in request.containers),
     )
 
 

@@ -119,6 +119,7 @@ class NodeFacts:
     """Number of its topology table, -1 when it has none."""
     cpu_free: Int64s
     memory_free: Int64s
+    pods_free: Int64s
     published_scores: Int32s
     published_losses: Int32s
     product: Int32s
@@ -200,6 +201,7 @@ class Columns:
             table=np.full(rows, -1, np.int32),
             cpu_free=np.zeros(rows, np.int64),
             memory_free=np.zeros(rows, np.int64),
+            pods_free=np.zeros(rows, np.int64),
             published_scores=np.full((rows, PUBLISHED_SIZES), NOT_PUBLISHED, np.int32),
             published_losses=np.full((rows, PUBLISHED_SIZES), NOT_PUBLISHED, np.int32),
             product=np.zeros(rows, np.int32),
@@ -249,6 +251,7 @@ class Columns:
         nodes.product[row] = self.products.number(node.cards[0].product if node.cards else "")
         nodes.cpu_free[row] = UNKNOWN_HOST if node.host.cpu_milli is None else node.host.cpu_milli
         nodes.memory_free[row] = UNKNOWN_HOST if node.host.memory is None else node.host.memory
+        nodes.pods_free[row] = UNKNOWN_HOST if node.host.pods is None else node.host.pods
         nodes.published_scores[row] = NOT_PUBLISHED
         nodes.published_losses[row] = NOT_PUBLISHED
         if node.published is not None:

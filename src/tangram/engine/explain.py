@@ -6,7 +6,10 @@ construction.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
+
+import numpy as np
 
 from tangram.engine.allocate import allocation_at
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER
@@ -35,11 +38,12 @@ def explain(
 ) -> Explanation:
     """The filter's decision with its reasons, nodes in the order of their names. Suggestions are `suggest`'s part."""
     outcome = filter_nodes(ledger, request, defaults, candidates, frag=frag)
-    verdicts = [
-        node_verdict(ledger, request, outcome, at)
-        for at in range(outcome.view.height)
-        if outcome.view.nodes.live[at]
-    ]
+    return explanation_of(ledger, request, outcome, np.flatnonzero(outcome.view.nodes.live).tolist())
+
+
+def explanation_of(ledger: Ledger, request: Request, outcome: Outcome, rows: Iterable[int]) -> Explanation:
+    """The same for what a filter found already, with the nodes at those rows of its view alone."""
+    verdicts = [node_verdict(ledger, request, outcome, at) for at in rows]
     return Explanation(
         chosen=outcome.node,
         allocation=outcome.allocation,
@@ -68,6 +72,8 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
     if rule is NodeRule.HOST_MEMORY:
         free = int(view.nodes.memory_free[at])
         return NodeVerdict(node=node.name, rule=rule, need=request.host.memory, have=free)
+    if rule is NodeRule.HOST_PODS:
+        return NodeVerdict(node=node.name, rule=rule, need=1)
     step = steps_of(request)[int(outcome.placement.failed_step[at])]
     cells = _cells(node, outcome, at)
     return NodeVerdict(

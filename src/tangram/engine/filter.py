@@ -73,11 +73,7 @@ def filter_nodes(
     without: Collection[PodUid] = (),
 ) -> Outcome:
     """Find the node and the cards for a request. Whatever the pod itself holds already counts as free."""
-    view = ledger.view(candidates.names, without=(request.pod.uid, *without))
-    start = host_room(view, request, host_checked=candidates.host_checked)
-    if not candidates.host_checked:
-        placing = ledger.placing.verdicts(request.placing).rule[view.rows]
-        start = np.where(placing != NodeRule.FITS, placing, start).astype(np.uint8)
+    view, start = sight(ledger, request, candidates, without=without)
     placement, score = evaluate(view, request, defaults, frag, start)
     outcome = Outcome(None, None, view, placement, score)
     if placement.fits.any():
@@ -90,6 +86,18 @@ def filter_nodes(
         outcome.node = node.name
         outcome.allocation = allocation_at(node, request, placement, chosen)
     return outcome
+
+
+def sight(
+    ledger: Ledger, request: Request, candidates: Candidates, *, without: Collection[PodUid] = ()
+) -> tuple[View, Rules]:
+    """The candidates as this pod finds them, and what their hosts say to it before any card is looked at."""
+    view = ledger.view(candidates.names, without=(request.pod.uid, *without))
+    start = host_room(view, request, host_checked=candidates.host_checked)
+    if not candidates.host_checked:
+        placing = ledger.placing.verdicts(request.placing).rule[view.rows]
+        start = np.where(placing != NodeRule.FITS, placing, start).astype(np.uint8)
+    return view, start
 
 
 def only_reservations_in_the_way(
@@ -168,6 +176,7 @@ def host_room(view: View, request: Request, *, host_checked: bool) -> Rules:
             rule[view.nodes.memory_free < request.host.memory] = NodeRule.HOST_MEMORY
         if request.host.cpu_milli:
             rule[view.nodes.cpu_free < request.host.cpu_milli] = NodeRule.HOST_CPU
+        rule[view.nodes.pods_free < 1] = NodeRule.HOST_PODS
     rule[~view.nodes.live] = NodeRule.NO_SUCH_CARDS
     return rule
 

@@ -98,6 +98,13 @@ class FragScores:
             )
         return score
 
+    def fragments(self, view: View) -> Floats:
+        """Per row, the expected idle cards' worth that the next pod of the demand cannot use."""
+        if not view.models.values:
+            return np.zeros(view.height)
+        everyone = np.arange(view.height, dtype=np.intp)
+        return _Batch(view, everyone, self._shapes_for(view.models), 0).before.amount
+
     def prices(
         self, models: Interned[CardModel], products: Sequence[str], idle: Idle, cards_asked: float
     ) -> Floats:
@@ -122,10 +129,7 @@ def _steps(gain: Floats) -> Floats:
 
 def fragments_of(view: View, demand: Demand) -> Floats:
     """Per row, the expected idle cards' worth that the next pod of the demand cannot use."""
-    everyone = np.arange(view.height, dtype=np.intp)
-    if not view.models.values:
-        return np.zeros(view.height)
-    return _Batch(view, everyone, Shapes(demand, tuple(view.models.values)), 0).before.amount
+    return FragScores(demand).fragments(view)
 
 
 class _Batch:

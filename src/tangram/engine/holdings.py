@@ -71,6 +71,7 @@ def apply(holding: Holding, use: CardUse, nodes: NodeFacts, row: int, *, sign: i
         use.classes[row, charge.column, charge.app_class] += sign
         if charge.qos != NO_QOS:
             use.qos[row, charge.column, charge.qos] += sign
+    nodes.pods_free[row] -= sign
     host = holding.tenant.host
     if host.cpu_milli:
         nodes.cpu_free[row] -= sign * host.cpu_milli

@@ -105,7 +105,10 @@ class Ledger:
         """A bound pod, as the API server has it now. It replaces any reservation or earlier state of the same pod."""
         known = self._holdings.get(tenant.pod.uid)
         if known is not None:
-            if known.bound and known.tenant == tenant:
+            if known.tenant == tenant:
+                # Nothing moves: whoever remembers what the node is like may go on remembering.
+                self._holdings[tenant.pod.uid] = msgspec.structs.replace(known, expires_at=None)
+                self._reserved.pop(tenant.pod.uid, None)
                 return
             self._drop(known)
         self._keep(tenant, None, known.attempt if known is not None else 0)
@@ -131,6 +134,15 @@ class Ledger:
                 return False
             self._drop(known)
         self._keep(tenant, expires_at, attempt)
+        return True
+
+    def extend(self, uid: PodUid, *, expires_at: float) -> bool:
+        """Let a reservation end at another time. False when there is none."""
+        known = self._holdings.get(uid)
+        if known is None or known.bound:
+            return False
+        self._holdings[uid] = msgspec.structs.replace(known, expires_at=expires_at)
+        self._reserved[uid] = expires_at
         return True
 
     def release(self, uid: PodUid) -> bool:

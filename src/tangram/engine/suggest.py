@@ -7,6 +7,7 @@ every change here is applied to the request, the filter is asked again, and only
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,8 +16,10 @@ from tangram.engine.frag import FragScores
 from tangram.engine.hostrules import taint_text
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
+from tangram.engine.view import View
 from tangram.model.allocations import Tenant
 from tangram.model.cards import QosPolicy
+from tangram.model.nodes import Node
 from tangram.model.pods import Toleration
 from tangram.model.requests import Ask, AskKind, CardFilter, CardOrder, HostAsk, Request
 from tangram.model.verdicts import Suggestion
@@ -30,7 +33,16 @@ FEW_AMOUNTS = 16
 """Up to this many amounts are tried one by one, beyond it by halving."""
 
 Fits = Callable[[Request], NodeName | None]
-Kind = Callable[[Ledger, Request, Fits], Suggestion | None]
+
+
+class Ground(NamedTuple):
+    """The nodes that changes are tried on."""
+
+    nodes: Sequence[Node]
+    view: View
+
+
+Kind = Callable[[Ground, Request, Fits], Suggestion | None]
 
 
 def suggest(
@@ -47,9 +59,11 @@ def suggest(
     def fits(changed: Request) -> NodeName | None:
         return filter_nodes(ledger, changed, defaults, candidates, frag=frag).node
 
+    view = ledger.view(candidates.names)
+    ground = Ground([ledger.node_at(row) for row in view.rows[view.nodes.live].tolist()], view)
     found: list[Suggestion] = []
     for kind in _KINDS:
-        suggestion = kind(ledger, request, fits)
+        suggestion = kind(ground, request, fits)
         if suggestion is not None:
             found.append(suggestion)
     ending = _when_a_pod_ends(ledger, request, defaults, candidates)
@@ -63,7 +77,7 @@ def _if_fits(fits: Fits, changed: Request, code: str, sentence: str) -> Suggesti
     return None if node is None else Suggestion(code, sentence, node)
 
 
-def _drop_scope(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _drop_scope(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     if request.required_scope is None:
         return None
     changed = msgspec.structs.replace(request, required_scope=None)
@@ -72,7 +86,7 @@ def _drop_scope(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     )
 
 
-def _drop_mutex(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _drop_mutex(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     rest = tuple(each for each in request.card_order if each is not CardOrder.MUTEX)
     if rest == request.card_order:
         return None
@@ -82,14 +96,14 @@ def _drop_mutex(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     )
 
 
-def _drop_card_lists(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _drop_card_lists(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     if request.cards == CardFilter():
         return None
     changed = msgspec.structs.replace(request, cards=CardFilter())
     return _if_fits(fits, changed, "drop-card-lists", "drop the lists of allowed and forbidden cards")
 
 
-def _other_qos(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _other_qos(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     for policy in QosPolicy if request.qos is not None else ():
         node = fits(msgspec.structs.replace(request, qos=policy)) if policy is not request.qos else None
         if node is not None:
@@ -97,20 +111,20 @@ def _other_qos(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     return None
 
 
-def _drop_app_class(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _drop_app_class(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     if request.app_class is None:
         return None
     changed = msgspec.structs.replace(request, app_class=None)
     return _if_fits(fits, changed, "drop-app-class", f"drop app class {request.app_class}")
 
 
-def _less_memory(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None:
-    asked = {ask: _memory_asked(ledger, ask) for ask in _asks(request) if ask.kind is AskKind.SLICE}
+def _less_memory(ground: Ground, request: Request, fits: Fits) -> Suggestion | None:
+    asked = {ask: _memory_asked(ground, ask) for ask in _asks(request) if ask.kind is AskKind.SLICE}
     if not asked:
         return None
     largest = max(asked.values())
     found = _largest_that_fits(
-        _memory_amounts(ledger, next(iter(asked)), below=largest),
+        _memory_amounts(ground, next(iter(asked)), below=largest),
         lambda amount: fits(
             _with_asks(
                 request,
@@ -128,29 +142,29 @@ def _less_memory(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | N
     return Suggestion("less-memory", f"ask for {less} less memory: {instead} per card", node)
 
 
-def _memory_asked(ledger: Ledger, ask: Ask) -> int:
-    cards = [card for node in ledger.nodes() for card in node.cards if card.vendor is ask.vendor]
+def _memory_asked(ground: Ground, ask: Ask) -> int:
+    cards = [card for node in ground.nodes for card in node.cards if card.vendor is ask.vendor]
     return max((ask.memory_on(card) for card in cards), default=ask.memory or 0)
 
 
-def _memory_amounts(ledger: Ledger, ask: Ask, *, below: int) -> list[int]:
+def _memory_amounts(ground: Ground, ask: Ask, *, below: int) -> list[int]:
     """Amounts worth trying, ascending: the legal tiers, or else what cards really have free, in whole MiB."""
     tiers = {
         tier
-        for node in ledger.nodes()
+        for node in ground.nodes
         for card in node.cards
         if card.vendor is ask.vendor
         for tier in card.memory_tiers
     }
-    view = ledger.view()
+    view = ground.view
     free = (view.facts.memory - view.use.memory)[view.facts.present]
     amounts = tiers or {from_mib(floor_mib(Bytes(int(each)))) for each in free.tolist() if each >= MIB}
     return sorted(each for each in amounts if each < below)
 
 
-def _less_compute(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None:
-    view = ledger.view()
-    most = max((_cores_asked(ledger, ask) for ask in _asks(request) if ask.kind is AskKind.SLICE), default=0)
+def _less_compute(ground: Ground, request: Request, fits: Fits) -> Suggestion | None:
+    view = ground.view
+    most = max((_cores_asked(ground, ask) for ask in _asks(request) if ask.kind is AskKind.SLICE), default=0)
     free = (view.facts.cores - view.use.cores)[view.facts.present]
     found = _largest_that_fits(
         sorted({int(each) for each in free.tolist() if 0 < each < most}),
@@ -159,8 +173,8 @@ def _less_compute(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | 
     return found and Suggestion("less-compute", f"ask for {found[0]} compute instead of {most}", found[1])
 
 
-def _cores_asked(ledger: Ledger, ask: Ask) -> int:
-    cards = [card for node in ledger.nodes() for card in node.cards if card.vendor is ask.vendor]
+def _cores_asked(ground: Ground, ask: Ask) -> int:
+    cards = [card for node in ground.nodes for card in node.cards if card.vendor is ask.vendor]
     return max((ask.cores_on(card) for card in cards), default=ask.cores or 0)
 
 
@@ -170,7 +184,7 @@ def _compute_capped(ask: Ask, amount: int) -> Ask:
     return msgspec.structs.replace(ask, cores=amount)
 
 
-def _fewer_cards(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _fewer_cards(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     most = max((ask.count for ask in _asks(request)), default=0)
     found = _largest_that_fits(
         range(1, most),
@@ -186,7 +200,7 @@ def _fewer_cards(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
     )
 
 
-def _drop_node_rules(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _drop_node_rules(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     if not (request.placing.node_selector or request.placing.required):
         return None
     placing = msgspec.structs.replace(request.placing, node_selector=(), required=())
@@ -194,9 +208,9 @@ def _drop_node_rules(_: Ledger, request: Request, fits: Fits) -> Suggestion | No
     return _if_fits(fits, changed, "drop-node-rules", "drop nodeSelector and required node affinity")
 
 
-def _tolerate(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _tolerate(ground: Ground, request: Request, fits: Fits) -> Suggestion | None:
     """One more toleration, for the taint that would open a node; the smallest by name when several would."""
-    taints = sorted({taint for node in ledger.nodes() for taint in node.taints}, key=taint_text)
+    taints = sorted({taint for node in ground.nodes for taint in node.taints}, key=taint_text)
     for taint in taints[:MOST_TAINTS_TRIED]:
         extra = Toleration(key=taint.key, value=taint.value, effect=taint.effect)
         tolerations = (*request.placing.tolerations, extra)
@@ -211,7 +225,7 @@ def _tolerate(ledger: Ledger, request: Request, fits: Fits) -> Suggestion | None
     return None
 
 
-def _less_host(_: Ledger, request: Request, fits: Fits) -> Suggestion | None:
+def _less_host(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     if request.host == HostAsk():
         return None
     changed = msgspec.structs.replace(request, host=HostAsk())
@@ -271,7 +285,8 @@ def _when_a_pod_ends(
         here = candidates._replace(names=(tenant.allocation.node,))
         outcome = filter_nodes(ledger, request, defaults, here, without=(tenant.pod.uid,))
         if outcome.node is not None:
-            return Suggestion("when-pod-ends", f"wait until pod {tenant.pod} ends", outcome.node)
+            sentence = f"wait until pod {tenant.pod} ends"
+            return Suggestion("when-pod-ends", sentence, outcome.node, tenant.pod)
     return None
 
 

@@ -25,6 +25,8 @@ def node_sentence(verdict: NodeVerdict) -> str:
             return f"{verdict.have / 1000:g} CPU free of {verdict.need / 1000:g} needed"
         case NodeRule.HOST_MEMORY:
             return f"{_memory(verdict.have)} host memory free of {_memory(verdict.need)} needed"
+        case NodeRule.HOST_PODS:
+            return "its kubelet takes no more pods"
         case NodeRule.NO_SUCH_CARDS:
             return f"has {_cards(verdict.have)} of the kind asked, {verdict.need} needed"
         case NodeRule.SCOPE:

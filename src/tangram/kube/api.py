@@ -7,8 +7,9 @@ added by newer servers. No hidden retries either: the one who asks knows whether
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -16,17 +17,28 @@ import aiohttp
 import msgspec
 
 from tangram.kube.connection import Connection
-from tangram.kube.errors import ApiError, ApiUnreachable, error_of
+from tangram.kube.errors import ApiSilent, ApiUnreachable, error_of
+from tangram.kube.objects import Object
+from tangram.kube.watching import event_in, whole_lines
+from tangram.wire import loose
 
-Object = dict[str, Any]
+__all__ = ["APPLY_PATCH", "JSON", "MERGE_PATCH", "REQUEST_LIMIT_S", "Api", "Object"]
+
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 REQUEST_LIMIT_S: Final = 10.0
 _TOKEN_LIFE_S: Final = 60.0
-_SILENCE_LIMIT_S: Final = 90.0
+SILENCE_LIMIT_S: Final = 90.0
 """A watch that brings neither events nor bookmarks for so long is dead: servers send a bookmark every minute."""
+PAGE: Final = 500
+MOST_CONNECTIONS: Final = 128
+"""At once. A burst waits its turn for one that is open already instead of opening a thousand."""
+IDLE_S: Final = 30.0
+"""Connections are kept so long for the next request. Servers close idle ones after 90 s, some proxies after 50."""
+_REDIRECTED: Final = 300
+"""An API server redirects nobody. Whoever does is something else, and our token is not for it."""
 
 
 class Api:
@@ -63,19 +75,26 @@ class Api:
         *,
         content: str = JSON,
         query: Mapping[str, str] | None = None,
+        limit: float | None = None,
     ) -> Object:
-        """One request and its answer. Raises `ApiError` for a refusal and `ApiUnreachable` for silence."""
+        """One request and its answer, within `limit` seconds instead of the usual ones where one is given.
+
+        Raises `ApiError` for a refusal and `ApiUnreachable` for silence.
+        """
+        limit = self._limit if limit is None else limit
         headers = self._headers() | ({"Content-Type": content} if body is not None else {})
         data = None if body is None else msgspec.json.encode(body)
         try:
             async with (
-                asyncio.timeout(self._limit),
-                self._open().request(method, path, data=data, headers=headers, params=query) as response,
+                asyncio.timeout(limit),
+                self._open().request(
+                    method, path, data=data, headers=headers, params=query, allow_redirects=False
+                ) as response,
             ):
                 answer = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise ApiUnreachable(_sentence(method, path, error, self._limit)) from error
-        if response.status >= 400:
+            raise ApiUnreachable(_sentence(method, path, error, limit)) from error
+        if response.status >= _REDIRECTED:
             raise error_of(response.status, answer, response.headers.get("Retry-After"))
         try:
             return msgspec.json.decode(answer, type=Object) if answer else {}
@@ -100,32 +119,67 @@ class Api:
     async def delete(self, path: str, body: object = None) -> Object:
         return await self.call("DELETE", path, body)
 
-    async def watch(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[tuple[str, Object]]:
-        """Events as (type, object) until the server ends the watch. Raises as `call` does; an `ERROR` event too."""
-        limit = aiohttp.ClientTimeout(total=None, sock_connect=self._limit, sock_read=_SILENCE_LIMIT_S)
+    async def pages(
+        self, path: str, query: Mapping[str, str], size: int = PAGE, *, limit: float | None = None
+    ) -> AsyncGenerator[Object]:
+        """A list in pages of so many items, each as the server sent it. The server may end it half way with a 410."""
+        token = ""
+        while True:
+            asked = {**query, "limit": str(size)} | ({"continue": token} if token else {})
+            page = await self.call("GET", path, query=asked, limit=limit)
+            if not loose.is_list(page.get("items", [])) and page["items"] is not None:
+                raise ApiUnreachable(f"GET {path}: the answer is no list")
+            yield page
+            before, token = token, loose.text(loose.members(page.get("metadata")).get("continue"))
+            if not token:
+                return
+            if token == before:
+                raise ApiUnreachable(f"GET {path}: the list goes round in a circle")
+
+    async def list_all(self, path: str, query: Mapping[str, str] | None = None) -> list[Object]:
+        """Every object of a list, in the server's order."""
+        found: list[Object] = []
+        async for page in self.pages(path, query or {}):
+            found += page.get("items") or []
+        return found
+
+    async def watch(
+        self, path: str, query: Mapping[str, str], opened: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[tuple[str, Object]]:
+        """Events as (type, object) until the server ends the watch. Raises as `call` does; an `ERROR` event too.
+
+        `opened` is called when the server has agreed to it, which is long before the first event of a quiet list.
+        """
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=self._limit, sock_read=SILENCE_LIMIT_S)
         asked = {"watch": "true", "allowWatchBookmarks": "true", **query}
+        watching = False
         try:
-            async with self._open().get(
-                path, params=asked, headers=self._headers(), timeout=limit
-            ) as response:
-                if response.status >= 400:
-                    raise error_of(
-                        response.status, await response.read(), response.headers.get("Retry-After")
-                    )
-                unread = bytearray()
-                async for chunk in response.content.iter_any():
-                    unread += chunk
-                    *lines, rest = unread.split(b"\n")
-                    unread = rest
-                    for line in lines:
-                        if line:
-                            yield _event(line)
+            async with asyncio.timeout(self._limit):
+                response = await self._open().get(
+                    path, params=asked, headers=self._headers(), timeout=limit, allow_redirects=False
+                )
+            async with response:
+                if response.status >= _REDIRECTED:
+                    async with asyncio.timeout(self._limit):
+                        answer = await response.read()
+                    raise error_of(response.status, answer, response.headers.get("Retry-After"))
+                watching = True
+                opened()
+                async for line in whole_lines(response.content.iter_any()):
+                    yield event_in(line)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise ApiUnreachable(_sentence("WATCH", path, error, _SILENCE_LIMIT_S)) from error
+            if watching and isinstance(error, TimeoutError):
+                raise ApiSilent(f"WATCH {path}: nothing came for {SILENCE_LIMIT_S:g} s") from error
+            raise ApiUnreachable(_sentence("WATCH", path, error, self._limit)) from error
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(ssl=self.connection.tls or False, limit=0)
+            connector = aiohttp.TCPConnector(
+                ssl=self.connection.tls or False,
+                limit=MOST_CONNECTIONS,
+                keepalive_timeout=IDLE_S,
+                socket_factory=_lively_socket,
+            )
             # Its own limits count from the start of a connection; ours count the whole call.
             self._session = aiohttp.ClientSession(
                 self.connection.server,
@@ -147,22 +201,15 @@ class Api:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
 
-class _WatchEvent(msgspec.Struct):
-    type: str
-    object: Object
-
-
-def _event(line: bytes | bytearray) -> tuple[str, Object]:
-    try:
-        event = msgspec.json.decode(line, type=_WatchEvent)
-    except msgspec.DecodeError as error:
-        raise ApiUnreachable(f"a watch brought something that is no event ({error})") from error
-    if event.type == "ERROR":
-        status = event.object
-        raise ApiError(
-            int(status.get("code", 500)), str(status.get("reason", "")), str(status.get("message", ""))
-        )
-    return event.type, event.object
+def _lively_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket that notices within half a minute that its peer is gone without a word: a machine without power."""
+    family, kind, protocol = address[:3]
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    return made
 
 
 def _sentence(method: str, path: str, error: BaseException, limit: float) -> str:

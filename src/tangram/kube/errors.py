@@ -6,14 +6,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import math
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 import msgspec
+
+from tangram.wire import loose
 
 TOO_MANY_REQUESTS = 429
 GONE = 410
 CONFLICT = 409
 NOT_FOUND = 404
+LONGEST_MESSAGE: Final = 2000
+"""Characters of a refusal that are kept: a sentence and its list of reasons, not somebody's page."""
 
 
 class ApiError(Exception):
@@ -36,25 +42,42 @@ class ApiUnreachable(Exception):  # noqa: N818 - says what is the case, as calle
     """No answer came: no connection, a time-out, or one that ended half way."""
 
 
+class ApiSilent(ApiUnreachable):
+    """A watch was open, and then nothing came any more, not even a bookmark."""
+
+
 class NoConnection(Exception):  # noqa: N818 - the same
     """There is no way to know which API server to speak to, or how; the text says what to write."""
 
 
 def error_of(status: int, body: bytes, retry_after: str | None) -> ApiError:
     """The refusal in an answer, whatever shape its body has: proxies in between write HTML or nothing."""
-    reason, message = "", body.decode("utf-8", "replace")[:500]
+    reason, message = "", body.decode("utf-8", "replace")[:LONGEST_MESSAGE]
     try:
         parsed: Any = msgspec.json.decode(body)
     except msgspec.DecodeError:
         parsed = None
     if isinstance(parsed, dict):
         told = cast("dict[str, Any]", parsed)
-        reason, message = str(told.get("reason", "")), str(told.get("message", message))
+        reason, message = str(told.get("reason", "")), str(told.get("message", message))[:LONGEST_MESSAGE]
     return ApiError(status, reason, message, _seconds(retry_after))
 
 
+def error_in_watch(status: Mapping[str, Any]) -> ApiError:
+    """The refusal in an `ERROR` event: the same, but already open and with the patience asked for inside."""
+    code, asked = status.get("code"), loose.members(status.get("details")).get("retryAfterSeconds")
+    return ApiError(
+        code if isinstance(code, int) and code >= 400 else 500,
+        str(status.get("reason", "")),
+        str(status.get("message", ""))[:LONGEST_MESSAGE],
+        _seconds(str(asked)) if asked else None,
+    )
+
+
 def _seconds(text: str | None) -> float | None:
+    """`Retry-After` as Kubernetes writes it. A date, and what no clock can wait, count as not said."""
     try:
-        return float(text) if text else None
+        seconds = float(text) if text else -1.0
     except ValueError:
         return None
+    return seconds if seconds >= 0 and math.isfinite(seconds) else None

@@ -11,18 +11,20 @@ import asyncio
 import datetime as dt
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from tangram.kube.api import Api, Object
 from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
+from tangram.wire import loose
 
 LONGEST_MESSAGE: Final = 1024
 MOST_WAITING: Final = 512
 MOST_REMEMBERED: Final = 1024
 PACE_S: Final = 0.05
 RETRY_S: Final = 2.0
+LONGEST_RETRY_S: Final = 30.0
 
 Now = Callable[[], dt.datetime]
 
@@ -30,10 +32,11 @@ Now = Callable[[], dt.datetime]
 class About(msgspec.Struct, frozen=True):
     """The object an event belongs to."""
 
-    kind: Literal["Pod", "Node"]
+    kind: str
     name: str
     namespace: str = ""
     uid: str = ""
+    api_version: str = "v1"
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -64,15 +67,16 @@ class Recorder:
         self._some = asyncio.Event()
         self._none = asyncio.Event()
         self._none.set()
-        self._number = 0
+        self._writing: Event | None = None
         self.dropped = 0
 
     def record(self, event: Event) -> None:
         event = msgspec.structs.replace(event, message=_shortened(event.message))
         self._waiting[event] = self._waiting.get(event, 0) + 1
         if len(self._waiting) > MOST_WAITING:
-            self._waiting.popitem(last=False)
-            self.dropped += 1
+            # Not the one on its way: it would be written and counted as dropped.
+            oldest = next(each for each in self._waiting if each != self._writing)
+            self.dropped += self._waiting.pop(oldest)
         self._some.set()
         self._none.clear()
 
@@ -83,6 +87,7 @@ class Recorder:
         while True:
             await self._some.wait()
             event, times = next(iter(self._waiting.items()))
+            self._writing = event
             try:
                 await self._write(event, times)
             except ApiUnreachable:
@@ -90,12 +95,15 @@ class Recorder:
                 continue
             except ApiError as error:
                 if error.may_pass:
-                    await asyncio.sleep(max(RETRY_S, error.retry_after or 0.0))
+                    # It may be this one alone that the server cannot take now; the others need not wait for it.
+                    self._waiting.move_to_end(event)
+                    await asyncio.sleep(min(max(RETRY_S, error.retry_after or 0.0), LONGEST_RETRY_S))
                     continue
                 # The namespace is going away, or we may not: nothing that waiting would change.
-                self.dropped += 1
-            # A flood may have pushed it out while it was being written.
-            left = self._waiting.pop(event, times) - times
+                self.dropped += times
+            finally:
+                self._writing = None
+            left = self._waiting.pop(event) - times
             if left > 0:
                 self._waiting[event] = left
             if not self._waiting:
@@ -117,11 +125,12 @@ class Recorder:
             else:
                 known.count += times
                 return
-        self._number += 1
         body = self._body(event, times)
         path = f"/api/v1/namespaces/{body['metadata']['namespace']}/events"
         made = await self._api.create(path, body)
-        self._written[event] = _Written(f"{path}/{made['metadata']['name']}", times)
+        name = loose.text(loose.members(made.get("metadata")).get("name"))
+        if name:
+            self._written[event] = _Written(f"{path}/{name}", times)
         if len(self._written) > MOST_REMEMBERED:
             self._written.popitem(last=False)
 
@@ -129,7 +138,7 @@ class Recorder:
         about = event.about
         # Events of objects without a namespace live in `default`, where kubectl looks for them.
         namespace = about.namespace or "default"
-        involved: Object = {"apiVersion": "v1", "kind": about.kind, "name": about.name}
+        involved: Object = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name}
         if about.namespace:
             involved["namespace"] = about.namespace
         # `kubectl describe node` looks for events whose uid is the node's name.

@@ -21,6 +21,8 @@ class HostCapacity(msgspec.Struct, frozen=True):
 
     cpu_milli: int | None = None
     memory: Bytes | None = None
+    pods: int | None = None
+    """How many pods its kubelet takes, with or without cards."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):

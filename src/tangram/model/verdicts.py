@@ -7,6 +7,7 @@ from enum import IntEnum
 import msgspec
 
 from tangram.model.allocations import Allocation
+from tangram.model.pods import PodRef
 from tangram.units.ids import CardUuid, NodeName
 
 
@@ -52,6 +53,8 @@ class NodeRule(IntEnum):
     """Too few of the cards pass; each card says why."""
     SCOPE = 9
     """Enough cards pass, but not within the required link, switch or NUMA node."""
+    HOST_PODS = 10
+    """Tried with the host's processors and memory: its kubelet takes no more pods."""
 
 
 class CardVerdict(msgspec.Struct, frozen=True):
@@ -88,6 +91,8 @@ class Suggestion(msgspec.Struct, frozen=True):
     sentence: str
     node: NodeName
     """Where it would then go."""
+    pod: PodRef | None = None
+    """Whose end is waited for, where it is that; not everybody may be told."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,6 +21,12 @@ from tangram.vendors.names import KOORDINATOR_RESOURCES
 from tangram.vendors.policies import read_policies
 from tangram.vendors.protocol import Mutation, PodReading, Reading, SetAnnotation, VendorRules
 from tangram.vendors.registry import rules_for_all
+from tangram.vendors.renaming import (
+    abandoned_names,
+    mutations_with_own_names,
+    pod_with_usual_names,
+    told_with_own_names,
+)
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.vendors.vendor_choice import vendor_faults
 from tangram.vendors.wording import sentence
@@ -46,6 +52,22 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
 
 def admit(pod: Pod, settings: AdmissionSettings = DEFAULT_SETTINGS) -> Admission:
     """Read a whole pod. All its faults come in one answer; any of them means that nothing else of it counts."""
+    renamed = settings.renamed
+    if not renamed:
+        return _admit(pod, settings)
+    read = _admit(pod_with_usual_names(pod, renamed), settings)
+    faults = abandoned_names(pod, renamed)
+    refusals = (*told_with_own_names(read.refusals, renamed), *faults)
+    if refusals:
+        return Admission(ours=read.ours or bool(faults), refusals=refusals)
+    return msgspec.structs.replace(
+        read,
+        cautions=told_with_own_names(read.cautions, renamed),
+        mutations=mutations_with_own_names(read.mutations, renamed),
+    )
+
+
+def _admit(pod: Pod, settings: AdmissionSettings) -> Admission:
     vendors = rules_for_all(settings)
     if not any(_is_ours(container, vendors) for container in pod.containers):
         return Admission(ours=False, refusals=(*pod.problems, *_no_containers(pod)))

@@ -23,6 +23,7 @@ class Code(StrEnum):
     REQUEST_WITHOUT_LIMIT = "request-without-limit"
     HOST_AMOUNT = "host-amount"
 
+    RESOURCE_RENAMED = "resource-renamed"
     TWO_VENDORS = "two-vendors"
     WHOLE_AND_SLICE = "whole-and-slice"
     SLICE_WITHOUT_COUNT = "slice-without-count"

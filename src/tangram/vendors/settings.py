@@ -19,6 +19,9 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The largest card of each vendor. A slice above it is refused at once; for a vendor that is not listed the
     refusal is left to placement, which knows the cards."""
 
+    renamed: dict[str, str] = {}
+    """From this cluster's own name of a resource to the usual one, for those that are not called as usual."""
+
     def __post_init__(self) -> None:
         if not self.mthreads_memory_per_card or min(self.mthreads_memory_per_card) < 1:
             raise ValueError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from typing import Final
 
 from tangram.model.pods import PodRef
@@ -34,15 +35,20 @@ def filtering_succeeded(chosen: NodeName, fitting: Sequence[tuple[NodeName, floa
 def filtering_failed(words: Mapping[NodeName, Iterable[str]]) -> tuple[str, ...]:
     """One text per reason word, most frequent first, and one that counts the nodes."""
     by_word: dict[str, list[NodeName]] = {}
-    for node in sorted(words):
-        for word in dict.fromkeys(words[node]):
+    for node, of_node in words.items():
+        for word in dict.fromkeys(of_node):
             by_word.setdefault(word, []).append(node)
+    return failures_by_word(by_word, len(words))
+
+
+def failures_by_word(by_word: Mapping[str, Sequence[NodeName]], nodes: int) -> tuple[str, ...]:
+    """The same for nodes that are sorted by word already; `nodes` is how many failed in all."""
     ordered = sorted(by_word.items(), key=lambda each: (-len(each[1]), each[0]))
     texts = [
-        f"{len(nodes)} nodes {word}({_bounded(nodes[:MOST_NAMES], len(nodes))})"
-        for word, nodes in ordered[:MOST_REASONS]
+        f"{len(met)} nodes {word}({_bounded(nsmallest(MOST_NAMES, met), len(met))})"
+        for word, met in ordered[:MOST_REASONS]
     ]
-    return (*texts, f"no available node, {len(words)} nodes do not meet")
+    return (*texts, f"no available node, {nodes} nodes do not meet")
 
 
 def binding_succeeded(pod: PodRef, node: NodeName) -> str:
@@ -60,11 +66,16 @@ def failed_nodes(texts: Mapping[NodeName, str]) -> dict[NodeName, str]:
 
     kube-scheduler joins all distinct reasons into one condition message, so the rarest are given a common one.
     """
-    frequent = sorted(Counter(texts.values()).items(), key=lambda each: (-each[1], each[0]))
-    if len(frequent) <= MOST_REASONS:
-        return dict(texts)
-    kept = {text for text, _ in frequent[: MOST_REASONS - 1]}
+    kept = kept_texts(Counter(texts.values()))
     return {node: text if text in kept else OTHER_REASONS for node, text in texts.items()}
+
+
+def kept_texts(times: Mapping[str, int]) -> frozenset[str]:
+    """Those of the reasons that are told apart, given how many nodes have each."""
+    if len(times) <= MOST_REASONS:
+        return frozenset(times)
+    frequent = sorted(times, key=lambda text: (-times[text], text))
+    return frozenset(frequent[: MOST_REASONS - 1])
 
 
 def _bounded(named: Sequence[str], total: int) -> str:

@@ -7,6 +7,7 @@ merely lacks names parks the pod in silence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,14 @@ from tangram.wire.errors import WireError, shown
 Object = dict[str, Any]
 
 _NONE: Final[Mapping[str, str]] = {}
+
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The last for lists in lists in lists."""
+_LONGEST_NAME: Final = 253
+_NAME: Final = re.compile(rf"(?=.{{1,{_LONGEST_NAME}}}\Z)[A-Za-z0-9](?:[-.A-Za-z0-9]*[A-Za-z0-9])?")
+_LONGEST_UID: Final = 128
+"""Kubernetes' own have 36 characters. They are kept in several places, so their length is no caller's to choose."""
+_MOST_VIOLATIONS: Final = 1 << 31
 
 NO_POD: Final = "extender args missing pod"
 """HAMi's words for a call without a pod."""
@@ -36,11 +45,13 @@ class FilterCall(msgspec.Struct, frozen=True):
         return _object(self.pod, "Pod")
 
     def uid(self) -> str:
-        """The pod's UID, found without reading the rest; empty when it has none."""
+        """The pod's UID, found without reading the rest; empty where no API server could have sent the pod."""
         try:
-            return _UID.decode(self.pod).metadata.uid
-        except msgspec.DecodeError:
+            found = _UID.decode(self.pod).metadata
+        except _UNREADABLE:
             return ""
+        named = max(len(found.name), len(found.namespace)) <= _LONGEST_NAME
+        return found.uid if named and _could_be_uid(found.uid) else ""
 
 
 class BindCall(msgspec.Struct, frozen=True):
@@ -64,6 +75,8 @@ class PreemptCall(msgspec.Struct, frozen=True):
 
 class _Metadata(msgspec.Struct):
     uid: str = ""
+    name: str = ""
+    namespace: str = ""
 
 
 class _PodUid(msgspec.Struct):
@@ -101,7 +114,7 @@ def read_filter(body: bytes) -> FilterCall:
         asked = _FILTER.decode(body)
         if not bytes(asked.pod):
             asked = _FILTER.decode(_with_names_of(body, ("Pod", "Nodes", "NodeNames")))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(error) from error
     if not bytes(asked.pod) or bytes(asked.pod).strip() == b"null":
         raise WireError("extender-no-pod", NO_POD)
@@ -122,15 +135,15 @@ def read_bind(body: bytes) -> BindCall:
         asked = _BIND.decode(body)
         if not asked.PodName:
             asked = _BIND.decode(_with_names_of(body, ("PodName", "PodNamespace", "PodUID", "Node")))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(error) from error
     for field, value in (
         ("PodName", asked.PodName), ("PodNamespace", asked.PodNamespace), ("PodUID", asked.PodUID), ("Node", asked.Node)
     ):  # fmt: skip
-        if not value or "/" in value:
+        if not (_could_be_uid(value) if field == "PodUID" else _NAME.fullmatch(value)):
             raise WireError(
-                "extender-bind-incomplete", f"{field} is {shown(value)}: it is a name; send all of PodName, "
-                "PodNamespace, PodUID and Node"
+                "extender-bind-incomplete", f"{field} is {shown(value)}: it is a name in Kubernetes; send all of "
+                "PodName, PodNamespace, PodUID and Node"
             )  # fmt: skip
     return BindCall(asked.PodName, asked.PodNamespace, asked.PodUID, asked.Node)
 
@@ -140,7 +153,7 @@ def read_preempt(body: bytes) -> PreemptCall:
     try:
         fields = {key.casefold(): value for key, value in _ANY.decode(body).items()}
         by_node = _members(fields.get("nodenametometavictims")) or _members(fields.get("nodenametovictims"))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(error) from error
     pod = fields.get("pod")
     if pod is None or bytes(pod).strip() == b"null":
@@ -150,7 +163,7 @@ def read_preempt(body: bytes) -> PreemptCall:
     for node, written in by_node.items():
         entry = {key.casefold(): value for key, value in loose.members(written).items()}
         victims[node] = tuple(_victim_uid(each) for each in loose.elements(entry.get("pods")))
-        violations[node] = loose.integer(entry.get("numpdbviolations")) or 0
+        violations[node] = min(max(loose.integer(entry.get("numpdbviolations")) or 0, 0), _MOST_VIOLATIONS)
     return PreemptCall(pod, victims, violations)
 
 
@@ -213,12 +226,16 @@ def scores_answer(scores: Mapping[str, int]) -> list[Object]:
 def _object(raw: msgspec.Raw, what: str) -> Object:
     try:
         return msgspec.json.decode(raw, type=Object)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise WireError("extender-malformed", f"{what} is no object ({error:.120})") from error
+    except _UNREADABLE as error:
+        raise WireError("extender-malformed", f"{what} is no object ({error!s:.120})") from error
 
 
 def _members(raw: msgspec.Raw | None) -> Mapping[str, object]:
     return {} if raw is None else loose.members(msgspec.json.decode(raw))
+
+
+def _could_be_uid(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_UID and text.isprintable()
 
 
 def _victim_uid(written: object) -> str:

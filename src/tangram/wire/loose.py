@@ -20,7 +20,8 @@ _NOTHING: Mapping[str, object] = {}
 
 def members(value: object) -> Mapping[str, object]:
     """The members of an object; anything that is no object has none."""
-    if isinstance(value, Mapping):
+    # Asking for the plain type first is ten times as fast, and there are millions of these to read.
+    if isinstance(value, dict) or (value is not None and isinstance(value, Mapping)):
         return cast("Mapping[str, object]", value)
     return _NOTHING
 
@@ -34,7 +35,7 @@ def elements(value: object) -> list[object]:
 
 def is_object(value: object) -> bool:
     """Whether the value can have members at all."""
-    return isinstance(value, Mapping)
+    return isinstance(value, dict | Mapping)
 
 
 def is_list(value: object) -> bool:

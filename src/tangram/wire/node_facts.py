@@ -12,6 +12,7 @@ import msgspec
 
 from tangram.units.ids import NodeName
 from tangram.units.quantity import Quantity, QuantityError, parse_quantity
+from tangram.vendors.renaming import NOTHING_RENAMED, Renamed, with_usual_names
 from tangram.wire import loose
 from tangram.wire.errors import Problem, shown
 
@@ -76,16 +77,16 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
             return None
 
 
-def read_facts(manifest: Mapping[str, object]) -> NodeFacts:
-    """The facts of a Node object. Never raises."""
+def read_facts(manifest: Mapping[str, object], renamed: Renamed = NOTHING_RENAMED) -> NodeFacts:
+    """The facts of a Node object, with resources under their usual names. Never raises."""
     metadata = loose.members(manifest.get("metadata"))
     status = loose.members(manifest.get("status"))
     facts = NodeFacts(
         name=NodeName(loose.text(metadata.get("name"))),
         labels=loose.text_map(metadata.get("labels")),
         annotations=loose.text_map(metadata.get("annotations")),
-        capacity=loose.members(status.get("capacity")),
-        allocatable=loose.members(status.get("allocatable")),
+        capacity=with_usual_names(loose.members(status.get("capacity")), renamed),
+        allocatable=with_usual_names(loose.members(status.get("allocatable")), renamed),
         problems=[],
     )
     if not facts.name:

@@ -31,6 +31,7 @@ from tangram.wire.node_facts import NodeFacts, read_facts
 from tangram.wire.node_topology import topology_of
 
 _LARGEST_HOST: Final = 2**50
+_MOST_PODS: Final = 2**31
 _AGENT_STOPS: Final = "the node's agent is about to stop"
 
 
@@ -111,9 +112,11 @@ def _figures(facts: NodeFacts, key: str) -> tuple[tuple[int, int], ...]:
 
 def _host(facts: NodeFacts) -> HostCapacity:
     cpu, memory = facts.amount("cpu", _LARGEST_HOST // 1000), facts.amount("memory", _LARGEST_HOST)
+    pods = facts.amount("pods", _MOST_PODS)
     return HostCapacity(
         cpu_milli=None if cpu is None else cpu.milli_value(),
         memory=None if memory is None else Bytes(memory.value()),
+        pods=None if pods is None else pods.value(),
     )
 
 

@@ -50,16 +50,36 @@ class Queueing(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_queueing(manifest: Mapping[str, object]) -> Queueing:
     """Never raises: what cannot be read is not there."""
-    metadata = loose.members(manifest.get("metadata"))
     spec, status = loose.members(manifest.get("spec")), loose.members(manifest.get("status"))
     return Queueing(
         nominated=NodeName(loose.text(status.get("nominatedNodeName"))) or None,
         gated=bool(loose.elements(spec.get("schedulingGates"))),
         parked=_is_parked(status),
         others_decide=_others_decide(spec),
-        gang=_gang(metadata),
+        gang=read_gang(manifest),
         preempts=spec.get("preemptionPolicy") != "Never",
     )
+
+
+def read_gang(manifest: Mapping[str, object]) -> Gang | None:
+    """Which gang the pod belongs to, whether or not it still waits."""
+    metadata = loose.members(manifest.get("metadata"))
+    labels, annotations = loose.members(metadata.get("labels")), loose.members(metadata.get("annotations"))
+    name = _first(labels, annotations, _GANG_NAMES)
+    if not name:
+        return None
+    size = _first(labels, annotations, _GANG_SIZES)
+    at_least = int(size) if size.isascii() and size.isdigit() and len(size) <= 5 else 0
+    namespace = Namespace(loose.text(metadata.get("namespace")) or "default")
+    return Gang(namespace, name, min(at_least, _LARGEST_GANG))
+
+
+def _first(labels: Mapping[str, object], annotations: Mapping[str, object], keys: tuple[str, ...]) -> str:
+    for key in keys:
+        found = loose.text(annotations.get(key)) or loose.text(labels.get(key))
+        if found:
+            return found
+    return ""
 
 
 def _is_parked(status: Mapping[str, object]) -> bool:
@@ -91,14 +111,3 @@ def _others_decide(spec: Mapping[str, object]) -> bool:
         loose.members(port) for container in containers for port in loose.elements(container.get("ports"))
     )
     return any(loose.integer(port.get("hostPort")) for port in ports)
-
-
-def _gang(metadata: Mapping[str, object]) -> Gang | None:
-    words = loose.text_map(metadata.get("labels")) | loose.text_map(metadata.get("annotations"))
-    name = next((words[key] for key in _GANG_NAMES if words.get(key)), "")
-    if not name:
-        return None
-    size = next((words[key] for key in _GANG_SIZES if words.get(key)), "0")
-    at_least = int(size) if size.isascii() and size.isdigit() and len(size) <= 5 else 0
-    namespace = Namespace(loose.text(metadata.get("namespace")) or "default")
-    return Gang(namespace, name, min(at_least, _LARGEST_GANG))

@@ -41,6 +41,7 @@ _NODE_WORDS = {
     NodeRule.TAINT: "NodeTaintNotTolerated",
     NodeRule.HOST_CPU: "NodeInsufficientCpu",
     NodeRule.HOST_MEMORY: "NodeInsufficientMemory",
+    NodeRule.HOST_PODS: "NodeTooManyPods",
     NodeRule.NO_SUCH_CARDS: "NodeInsufficientDevice",
     NodeRule.CARDS: "NodeUnfitPod",
     NodeRule.SCOPE: "NodeTopologyScopeMismatch",

@@ -5,9 +5,11 @@ import pytest
 from builders.commands import run
 
 
-@pytest.mark.parametrize("command", ["gpu-label", "cordon", "uncordon"])
+@pytest.mark.parametrize(
+    "command", ["gpu-label", "gpu-aware", "gpu-aware enable", "gpu-aware disable", "cordon", "uncordon"]
+)
 def test_help_shows_examples_and_exit_statuses(command: str) -> None:
-    answer = run(command, "--help")
+    answer = run(*command.split(), "--help")
     assert answer.status == 0
     examples = [line for line in answer.out.splitlines() if line.startswith("  tangram ")]
     assert len(examples) >= 3

@@ -8,7 +8,7 @@ import pytest
 from builders.agent_api import NODE, NODE_PATH, AgentApi, agent_api, pod
 from builders.waiting import until
 from tangram.kube.api import Api
-from tangram.kube.informer import Change, Informer, Key
+from tangram.kube.informer import Change, Informer, Key, whole
 from tangram.model.pods import PodRef
 from tangram.services.gpu_device import pod_writes, publishing
 from tangram.services.gpu_device.pod_writes import PodWrites
@@ -111,7 +111,7 @@ async def test_the_own_node_tells_only_of_what_matters() -> None:
     async with agent_api() as server, Api(server.connection) as api:
         told: list[None] = []
         own = OwnNode(lambda: told.append(None))
-        running = asyncio.create_task(Informer(api, "/api/v1/nodes", own.told).run())
+        running = asyncio.create_task(Informer(api, "/api/v1/nodes", own.told, keep=whole).run())
         await until(lambda: own.known)
         server.set_node({"status": {"heartbeat": "1"}})
         await until(lambda: own.version == server.node["metadata"]["resourceVersion"])

@@ -12,7 +12,7 @@ from builders.node_server import NodeServer, node_server
 from builders.waiting import until
 from tangram.kube import informer as informers
 from tangram.kube.api import Api
-from tangram.kube.informer import Informer
+from tangram.kube.informer import Informer, whole
 from tangram.model.cards import Vendor
 from tangram.services.gpu_label import labeller as labellers
 from tangram.services.gpu_label.labeller import Labeller
@@ -52,7 +52,7 @@ async def running(server: NodeServer) -> AsyncGenerator[Running]:
         metrics = Metrics()
         labeller = Labeller(api, NODE, metrics)
         query = {"fieldSelector": f"metadata.name={NODE}"}
-        informer = Informer(api, "/api/v1/nodes", labeller.told, query=query)
+        informer = Informer(api, "/api/v1/nodes", labeller.told, keep=whole, query=query)
         tasks = [asyncio.create_task(informer.run()), asyncio.create_task(labeller.run())]
         try:
             yield Running(server, labeller, metrics)

@@ -199,6 +199,23 @@ async def test_of_two_replicas_that_begin_at_once_both_show_the_same() -> None:
     assert len(kept(objects)) == 1
 
 
+async def test_of_two_replicas_that_renew_at_once_one_wins_and_both_show_its_certificate() -> None:
+    objects, clock = cluster(), Clock()
+    first, second = Replica(objects, clock), Replica(objects, clock)
+    await look(first, second)
+    clock.now += PACE.renew_after
+    objects.steps = True
+    for _ in range(20):
+        first.go()
+        second.go()
+    assert len(kept(objects)) == 2
+    clock.now += PACE.settle
+    first.finish()
+    second.finish()
+    assert first.shown == second.shown
+    assert len(kept(objects)) == 2
+
+
 async def test_a_bundle_somebody_overwrote_is_written_again_and_nothing_else_is_touched() -> None:
     objects, clock = cluster(), Clock()
     replica = Replica(objects, clock)
@@ -312,8 +329,7 @@ FATES: st.SearchStrategy[list[Fate]] = st.lists(
 MOVES = st.one_of(
     st.tuples(st.just("go"), st.integers(0, 1), st.integers(1, 12)),
     st.tuples(st.just("crash"), st.integers(0, 1), st.just(0)),
-    st.tuples(st.just("wait"), WAITS, st.just(0)),
-    st.tuples(st.just("wait"), WAITS, st.just(0)),
+    st.tuples(st.just("wait"), WAITS, st.integers(1, 6)),
     st.tuples(st.just("fail"), FATES, st.just(0)),
 )
 LOOKS_WITHIN = dt.timedelta(days=1)
@@ -365,7 +381,7 @@ class Life:
                     assert trusts(bundle, replica.shown, now), "an API server refuses a replica"
 
 
-@given(skews=st.lists(SKEWS, min_size=2, max_size=2), moves=st.lists(MOVES, min_size=60, max_size=120))
+@given(skews=st.lists(SKEWS, min_size=2, max_size=2), moves=st.lists(MOVES, min_size=40, max_size=80))
 def test_whatever_happens_every_replica_is_trusted_at_every_moment(
     skews: list[dt.timedelta], moves: list[tuple[str, Any, int]]
 ) -> None:
@@ -380,7 +396,8 @@ def test_whatever_happens_every_replica_is_trusted_at_every_moment(
         elif move == "fail":
             life.objects.fates = list(what)
         else:
-            life.wait(what)
+            for _ in range(times):
+                life.wait(what)
         life.check()
     event(f"{min(len(life.ever), 4)} certificates shown")
 

@@ -281,3 +281,15 @@ async def test_nodes_that_do_not_exist_are_decided_on_what_was_sent_and_nothing_
     assert verdict is not None
     assert verdict.answered is Answered.SIMULATED
     assert len(world.state.reservations) == 0
+
+
+async def test_what_was_bound_is_read_back_as_it_was_promised_so_that_nothing_is_weighed_again() -> None:
+    world = World(node("a"))
+    world.create(pod("p"))
+    world.filter("p")
+    promised = world.state.reservations.tenant(PodUid("uid-p"))
+    await world.bind("p", "a")
+    world.hear("default", "p")
+    holding = world.state.ledger.holding(PodUid("uid-p"))
+    assert holding is not None
+    assert holding.tenant == promised

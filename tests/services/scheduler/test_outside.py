@@ -142,6 +142,12 @@ async def test_the_desk_is_told_who_asks_and_whether_others_must_be_hidden(right
         assert desk.callers == [Caller("ann", "list pods" in rights, frozenset({"a"}))]
 
 
+async def test_the_desk_is_told_which_nodes_to_speak_of() -> None:
+    async with outside("get pods a") as (desk, _rights, address):
+        assert (await ask(address, f"{EXPLAIN}&node=gpu-1&node=gpu-2", headers=bearer("ann")))[0] == 200
+    assert desk.nodes == ("gpu-1", "gpu-2")
+
+
 async def test_manifests_are_explained_to_those_who_may_see_every_namespace_they_are_for() -> None:
     async with outside("get pods a", "get pods b", "get pods default") as (desk, _rights, address):
         assert (await ask(address, "/explain?namespace=a&namespace=b", b"[]", headers=bearer("ann")))[

@@ -69,3 +69,13 @@ For programs:
   tangram uncordon gpu-1 3 -o json
 
 {_CORDON_STATUS}"""
+
+SCHEDULER = """Place pods on cards, as the extender of a kube-scheduler.
+
+It runs beside a kube-scheduler that asks it over loopback (filter, bind, preempt), keeps the state of every card of the
+cluster in memory, and writes what it decided in the Binding itself. Of several such pairs the one that holds
+kube-scheduler's Lease is active; the others are warm.
+
+Example:
+    tangram scheduler --lease kube-system/tangram-scheduler --extender-address 127.0.0.1:8080
+"""

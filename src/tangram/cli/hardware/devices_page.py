@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tangram.cli.hardware import cells
 from tangram.cli.hardware.report import CardReport, DevicesReport, TroubleReport
 from tangram.cli.screen import Screen
-from tangram.cli.words import plural
+from tangram.reports.words import plural
 from tangram.units.na import NotAvailable
 
 _HEADINGS = ("CARD", "PRODUCT", "BUS ID", "MODE", "UTIL", "MEMORY", "TEMP", "POWER", "HEALTH")

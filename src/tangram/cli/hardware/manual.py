@@ -42,7 +42,7 @@ One frame, for a log:
 
 {_STATUS}"""
 
-DOCTOR: Final = """Check everything between the PCI bus and kubelet, and say what to do.
+DOCTOR: Final = """Check a machine from the PCI bus to kubelet, or a cluster; say what to do.
 
 What keeps this machine from serving cards?
   tangram doctor
@@ -52,6 +52,9 @@ From a container that has the host mounted:
 
 With a library that is not where it usually is:
   tangram doctor --driver mxsml:/opt/other/libmxsml.so
+
+What in a cluster does not go together with the scheduler?
+  tangram doctor --cluster
 
 It changes nothing, and answers within --timeout whatever hangs. Checks that
 need root say so. Exit status: 0 nothing failed, 1 a check failed, 2 the

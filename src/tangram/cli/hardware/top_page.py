@@ -13,7 +13,7 @@ from tangram.cli.hardware import cells
 from tangram.cli.hardware.devices_page import show_troubles, tenant_rows
 from tangram.cli.hardware.report import CardReport, DevicesReport
 from tangram.cli.screen import Screen
-from tangram.cli.words import plural
+from tangram.reports.words import plural
 from tangram.units.na import Maybe, NotAvailable
 
 _BAR = 10

@@ -16,7 +16,7 @@ from tangram.daemon.endpoints import Address, serving
 from tangram.daemon.memory import give_back
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
-from tangram.kube.informer import Informer
+from tangram.kube.informer import Informer, whole
 from tangram.kube.recorder import Recorder
 from tangram.kubelet.news import News
 from tangram.kubelet.notebook import Notebook
@@ -74,10 +74,10 @@ class Agent:
         self._own = OwnNode(self._node_changed)
         self._pods = BoundPods(lambda: self._cards.inventory, self._happened)
         self._pods_informer = Informer(
-            api, "/api/v1/pods", self._pods.told, query={"fieldSelector": f"spec.nodeName={node}"}
+            api, "/api/v1/pods", self._pods.told, keep=whole, query={"fieldSelector": f"spec.nodeName={node}"}
         )
         self._node_informer = Informer(
-            api, "/api/v1/nodes", self._own.told, query={"fieldSelector": f"metadata.name={node}"}
+            api, "/api/v1/nodes", self._own.told, keep=whole, query={"fieldSelector": f"metadata.name={node}"}
         )
         self._recorder = Recorder(api, COMPONENT, str(node))
         self._writes = PodWrites(api, self.telemetry.wrote)

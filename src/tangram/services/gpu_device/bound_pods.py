@@ -46,7 +46,7 @@ class BoundPods:
         self.by_kubelet_uid: dict[PodUid, BoundPod] = {}
         self.by_name: dict[tuple[str, str], BoundPod] = {}
 
-    def told(self, change: Change) -> None:
+    def told(self, change: Change[Object]) -> None:
         """Take over one step of the informer."""
         if change.old is not None:
             self._forget(change.old)

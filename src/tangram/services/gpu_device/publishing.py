@@ -24,10 +24,6 @@ log = logging.getLogger("tangram.gpu-device")
 
 PACE_S: Final = 1.0
 RETRY_S: Final = 5.0
-AGENT: Final = "tangram.dev/agent"
-"""On the node: whether its agent takes new pods. A scheduler sends none to one that is `stopping`."""
-SERVING: Final = "serving"
-STOPPING: Final = "stopping"
 
 
 class OwnNode:
@@ -42,7 +38,7 @@ class OwnNode:
         self.unschedulable = False
         self.info: dict[str, str] = {}
 
-    def told(self, change: Change) -> None:
+    def told(self, change: Change[Object]) -> None:
         """Take over one step of the informer."""
         if change.new is None:
             self.known = False

@@ -28,13 +28,14 @@ from tangram.services.gpu_device.holdings import (
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
 from tangram.services.gpu_device.offer import offered_units
 from tangram.services.gpu_device.pod_writes import PodWrites
-from tangram.services.gpu_device.publishing import AGENT, SERVING, STOPPING, OwnNode
+from tangram.services.gpu_device.publishing import OwnNode
 from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.services.gpu_device.resources import WHOLE
 from tangram.services.gpu_device.stock import switches_due
 from tangram.services.gpu_device.switching import Switching
 from tangram.units.ids import CardUuid, PodUid
 from tangram.wire import hami
+from tangram.wire.agent_state import AGENT, SERVING, STOPPING
 from tangram.wire.errors import WireError
 from tangram.wire.given_back import given_annotations
 from tangram.wire.publication import Publication, publication

@@ -59,7 +59,7 @@ class Labeller:
         self._pace = PACE_S
         self._written_at = float("-inf")
 
-    def told(self, change: Change) -> None:
+    def told(self, change: Change[Object]) -> None:
         """The informer's news of the node."""
         if change.key.name != self._name:
             return

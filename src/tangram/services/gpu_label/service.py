@@ -15,7 +15,7 @@ from tangram.daemon.running import Supervisor
 from tangram.drivers.errors import DriverError
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
-from tangram.kube.informer import Informer
+from tangram.kube.informer import Informer, whole
 from tangram.services.gpu_label.labeller import MANAGER, Labeller, node_path, write_labels
 from tangram.services.gpu_label.looking import PATIENCE, Looker, Sight, Unsure
 from tangram.services.gpu_label.metrics import Metrics
@@ -49,6 +49,7 @@ async def serve(supervisor: Supervisor, settings: Settings, connection: Connecti
                 api,
                 NODES,
                 labeller.told,
+                keep=whole,
                 query={"fieldSelector": f"metadata.name={settings.node}"},
                 troubled=_say_trouble,
             )

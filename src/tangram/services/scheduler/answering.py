@@ -24,6 +24,7 @@ from tangram.services.scheduler.leadership import Leadership
 from tangram.services.scheduler.outcomes import Answered, Verdict
 from tangram.services.scheduler.preempting import Preempting
 from tangram.services.scheduler.reviewing import ReviewRules, review
+from tangram.services.scheduler.second_looks import SecondLooks
 from tangram.services.scheduler.state import State
 from tangram.services.scheduler.telemetry import Outcome, Telemetry
 from tangram.services.scheduler.telling import Telling
@@ -79,6 +80,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     filtering: Filtering
     binding: Binding
     preempting: Preempting
+    second_looks: SecondLooks
     explaining: Explaining
     verdicts: Verdicts
     telling: Telling
@@ -115,7 +117,11 @@ class Answering:
             return error_answer(error.sentence), Outcome.INVALID
         if verdict is None:
             return answer, Outcome.PASSED
+        if verdict.answered is Answered.SIMULATED:
+            # Nothing of it came true, so nothing that is known of the pod gives way to it.
+            return answer, Outcome.DONE
         self._note(verdict)
+        parts.second_looks.answered(verdict.pod.uid, verdict.answered)
         if verdict.answered is Answered.UNFIT:
             parts.preempting.consider(parts.filtering.waiting(call), map(NodeName, call.names))
         return answer, _FILTER_OUTCOMES[verdict.answered]
@@ -184,15 +190,17 @@ class Answering:
     async def guard(self, body: bytes) -> Reply:
         return guard(body, self._parts.accounts())
 
-    async def explain_pod(self, namespace: str, name: str, caller: Caller) -> Reply:
-        return await self._parts.explaining.pod(namespace, name, caller)
+    async def explain_pod(
+        self, namespace: str, name: str, caller: Caller, nodes: Sequence[str] = ()
+    ) -> Reply:
+        return await self._parts.explaining.pod(namespace, name, caller, nodes)
 
-    async def explain_manifest(self, body: bytes, caller: Caller) -> Reply:
-        return await self._parts.explaining.manifest(body, caller)
+    async def explain_manifest(self, body: bytes, caller: Caller, nodes: Sequence[str] = ()) -> Reply:
+        return await self._parts.explaining.manifest(body, caller, nodes)
 
-    async def metrics(self) -> Reply:
-        page = await self._parts.exposition.page(gzipped=False)
-        return Reply(page, kind=CONTENT_TYPE_LATEST)
+    async def metrics(self, *, gzipped: bool) -> Reply:
+        page = await self._parts.exposition.page(gzipped=gzipped)
+        return Reply(page, kind=CONTENT_TYPE_LATEST, gzipped=gzipped)
 
     def unready(self) -> Sequence[str]:
         return self._parts.unready()

@@ -82,11 +82,16 @@ class OwnAuthority:
         self._now = now
         self._pace = pace
         self._known: Generations = ()
+        self._looking = asyncio.Lock()
         self._changed = asyncio.Event()
         self._complaint = ""
 
     async def step(self) -> None:
         """Look once and do what is missing. Raises `ApiError` and `ApiUnreachable`; what could be shown is, even so."""
+        async with self._looking:
+            await self._step()
+
+    async def _step(self) -> None:
         kept = await self._renew()
         self._known = kept
         try:

@@ -25,6 +25,7 @@ from tangram.wire import loose
 from tangram.wire.disruption import Budget, read_budget
 from tangram.wire.errors import WireError
 from tangram.wire.koordinator.device import API_VERSION, Device, read_device
+from tangram.wire.nodes import NodeReading
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"
@@ -50,7 +51,7 @@ class Copies:
         self._state = state
         self._leadership = leadership
         self.nodes: Final = Informer(
-            api, NODES, state.node_changed, keep=state.read_node, troubled=_trouble("nodes")
+            api, NODES, self._node_changed, keep=state.read_node, troubled=_trouble("nodes")
         )
         self.pods: Final = Informer(
             api, PODS, self._pod_changed, keep=state.read_pod, query=NOT_ENDED, troubled=_trouble("pods")
@@ -61,6 +62,7 @@ class Copies:
         self.budgets: Final = Informer(
             api, BUDGETS, budget_changed, keep=read_budget, troubled=_trouble("disruption budgets")
         )
+        self.node_listeners: list[Callable[[], None]] = []
         self.pod_listeners: list[Callable[[Change[Seen]], None]] = []
         self._to_reread: asyncio.Queue[NodeName] = asyncio.Queue()
         state.reread = self._to_reread.put_nowait
@@ -95,6 +97,11 @@ class Copies:
         with suppress(ApiError, ApiUnreachable):
             return await has_resource(self._api, API_VERSION, "devices")
         return False
+
+    def _node_changed(self, change: Change[NodeReading]) -> None:
+        self._state.node_changed(change)
+        for listener in self.node_listeners:
+            listener()
 
     def _pod_changed(self, change: Change[Seen]) -> None:
         self._state.pod_changed(change)

@@ -26,6 +26,8 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
     status: int = 200
     kind: str = "application/json"
+    gzipped: bool = False
+    """The body is compressed, which the door says to whoever asked."""
 
 
 class Desk(Protocol):
@@ -45,15 +47,19 @@ class Desk(Protocol):
         """The validating webhook: who may write allocations."""
         ...
 
-    async def explain_pod(self, namespace: str, name: str, caller: Caller) -> Reply:
-        """Why that pod waits or where it went."""
+    async def explain_pod(
+        self, namespace: str, name: str, caller: Caller, nodes: Sequence[str] = ()
+    ) -> Reply:
+        """Why that pod waits or where it went; those nodes are to be among the ones reported in full."""
         ...
 
-    async def explain_manifest(self, body: bytes, caller: Caller) -> Reply:
+    async def explain_manifest(self, body: bytes, caller: Caller, nodes: Sequence[str] = ()) -> Reply:
         """Where the pods of some manifests would go, were they made now."""
         ...
 
-    async def metrics(self) -> Reply: ...
+    async def metrics(self, *, gzipped: bool) -> Reply:
+        """The page of metrics, compressed for whoever takes that: of a large cluster it has tens of megabytes."""
+        ...
 
     def unready(self) -> Sequence[str]:
         """What keeps it from answering rightly, one sentence each."""

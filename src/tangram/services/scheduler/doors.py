@@ -45,7 +45,8 @@ def probes(desk: Desk) -> Paths:
 
 def response(reply: Reply) -> web.Response:
     """The desk's answer as it goes out."""
-    return web.Response(body=reply.body, status=reply.status, headers={"Content-Type": reply.kind})
+    headers = {"Content-Type": reply.kind} | ({"Content-Encoding": "gzip"} if reply.gzipped else {})
+    return web.Response(body=reply.body, status=reply.status, headers=headers)
 
 
 def _verb(ask: Callable[[bytes], Awaitable[Reply]], reading: Reading, most: int) -> Answering:

@@ -21,11 +21,18 @@ from tangram.services.scheduler.outcomes import Answered, Failure, Verdict
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName, PodUid
+from tangram.wire.errors import WireError
 from tangram.wire.extender import FilterCall, Object, chosen_answer, error_answer, failed_answer
 from tangram.wire.nodes import read_node
 from tangram.wire.queueing import Gang
 
 PROMISES_IN_THE_WAY: Final = "every fitting card is promised to pods that are about to be bound; trying again"
+
+LONGEST_REFUSAL: Final = 1000
+NO_UID: Final = (
+    "metadata.uid of Pod is missing or no UID: cards are promised to a pod by its UID; send the pod as the API server "
+    "has it"
+)
 
 Failing = Callable[[State, Request, Candidates], Failure]
 OverQuota = Callable[[Request, Allocation], str | None]
@@ -54,17 +61,24 @@ class Filtering:
         request, refusals = waiting.request, waiting.admission.refusals
         if request is None and not refusals:
             return Answer(chosen_answer(call.names, call.nodes))
+        imagined = self._is_imagined(call)
+        if not imagined and not call.uid():
+            raise WireError("extender-no-uid", NO_UID)
         if request is None:
-            sentence = " ".join(refusal.sentence for refusal in refusals)
+            sentence = _shortened(" ".join(refusal.sentence for refusal in refusals))
             verdict = Verdict(
                 pod=waiting.pod.ref, answered=Answered.REFUSED, sentence=sentence, refusals=refusals
             )
-            return Answer(failed_answer({}, dict.fromkeys(call.names, sentence), call.nodes), verdict)
-        if call.nodes is not None and any(
-            self._state.ledger.node(NodeName(name)) is None for name in call.names
-        ):
+            answer = failed_answer({}, dict.fromkeys(call.names, sentence), call.nodes)
+            return Answer(answer, None if imagined else verdict)
+        if imagined:
             return _simulated(self._state, call, request)
         return self._standing(request, call) or self._decided(waiting, request, call)
+
+    def _is_imagined(self, call: FilterCall) -> bool:
+        """Whether none of the nodes exists. One that does is decided about for good, however it was sent."""
+        ledger = self._state.ledger
+        return bool(call.nodes) and all(ledger.node(NodeName(name)) is None for name in call.names)
 
     def waiting(self, call: FilterCall) -> Waiting:
         """The pod as the informer brought it, or as the question describes it where that was faster."""
@@ -179,6 +193,11 @@ class Filtering:
         if soon:
             return Answer(error_answer(sentence), verdict)
         return Answer(failed_answer(dict.fromkeys(call.names, sentence), {}, call.nodes), verdict)
+
+
+def _shortened(sentence: str) -> str:
+    """It is said once for every node."""
+    return sentence if len(sentence) <= LONGEST_REFUSAL else f"{sentence[:LONGEST_REFUSAL]}..."
 
 
 def _pods(count: int) -> str:

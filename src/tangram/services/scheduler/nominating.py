@@ -47,6 +47,8 @@ class Nominator:
         self._api = api
         self._may = may
         self._over_quota = over_quota
+        self.ahead = True
+        """Whether pods are decided about before anybody asks; without, only those that `look_at` names."""
         self._woken = asyncio.Event()
         self._to_write: asyncio.Queue[tuple[Waiting, NodeName]] = asyncio.Queue()
         self.writes = 0
@@ -62,8 +64,13 @@ class Nominator:
                 await self._woken.wait()
                 await asyncio.sleep(SETTLE_S)
                 self._woken.clear()
-                if self._may():
+                if self.ahead and self._may():
                     await self._look_ahead()
+
+    def look_at(self, waiting: Waiting) -> None:
+        """Decide about this pod now, though kube-scheduler may have parked it."""
+        if self._may():
+            self._decide(waiting)
 
     async def _look_ahead(self) -> None:
         if self._state.reservations.ahead() > MOST_AHEAD // 2:

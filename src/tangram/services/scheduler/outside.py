@@ -51,15 +51,17 @@ def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> we
     async def explain_pod(request: web.Request) -> web.Response:
         namespace, name = _one(request, "namespace", _NAMESPACE), _one(request, "pod", _POD)
         caller = await reception.reader_of_pods(request, (namespace,))
-        return response(await desk.explain_pod(namespace, name, caller))
+        return response(await desk.explain_pod(namespace, name, caller, request.query.getall("node", [])))
 
     async def explain_manifest(request: web.Request) -> web.Response:
         caller = await reception.reader_of_pods(request, _namespaces(request))
-        return response(await desk.explain_manifest(await reading.body(request, MANIFEST_BODY), caller))
+        body = await reading.body(request, MANIFEST_BODY)
+        return response(await desk.explain_manifest(body, caller, request.query.getall("node", [])))
 
     async def metrics(request: web.Request) -> web.Response:
         await reception.scraper(request)
-        return response(await desk.metrics())
+        takes = request.headers.get("Accept-Encoding", "")
+        return response(await desk.metrics(gzipped="gzip" in takes))
 
     paths: dict[str, dict[str, Answering]] = {
         "/webhook": {"POST": _review(desk.review, reading)},

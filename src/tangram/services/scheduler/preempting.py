@@ -65,7 +65,9 @@ class Preempting:
             return
         uid = request.pod.uid
         if uid not in self._to_consider and len(self._to_consider) < MOST_WAITING:
-            self._to_consider[uid] = tuple(names)
+            # The ledger's own texts: every question brings thousands of new ones, and this may wait for long.
+            known = map(self._state.ledger.node, names)
+            self._to_consider[uid] = tuple(node.name for node in known if node is not None)
             self._some.set()
 
     async def run(self) -> None:

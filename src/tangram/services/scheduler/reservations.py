@@ -105,29 +105,29 @@ class Reservations:
 
     def renew(self, uid: PodUid) -> None:
         """Its time begins anew: it was asked about, and the answer stands."""
-        promise, tenant = self._promises.get(uid), self.tenant(uid)
-        if promise is not None and tenant is not None:
+        promise = self._promises.get(uid)
+        if promise is not None:
             lasts = self.times.long_promise if promise.long else self.times.promise
-            self._reserve_until(tenant, self._clock() + lasts)
+            self._ledger.extend(uid, expires_at=self._clock() + lasts)
 
     def begin_binding(self, uid: PodUid) -> None:
         """From now on only `release`, `ended` or the bound pod itself end the promise."""
-        promise, tenant = self._promises.get(uid), self.tenant(uid)
-        if promise is not None and tenant is not None:
+        promise = self._promises.get(uid)
+        if promise is not None:
             promise.binding = True
-            self._reserve_until(tenant, NEVER)
+            self._ledger.extend(uid, expires_at=NEVER)
 
     def fail_binding(self, uid: PodUid, *, known: bool) -> None:
         """The bind failed. Where nobody knows, the promise stays until the order cannot arrive any more."""
-        promise, tenant = self._promises.get(uid), self.tenant(uid)
-        if promise is None or tenant is None:
+        promise = self._promises.get(uid)
+        if promise is None:
             return
         self.demote(uid, promise.node)
         if known:
             self.release(uid)
         else:
             promise.binding, promise.unknown = False, True
-            self._reserve_until(tenant, self._clock() + self.times.unknown)
+            self._ledger.extend(uid, expires_at=self._clock() + self.times.unknown)
 
     def release(self, uid: PodUid) -> None:
         """The promise is given up."""
@@ -169,11 +169,11 @@ class Reservations:
             if promise is not None and not promise.ahead:
                 self.demote(uid, promise.node)
             ended.append(uid)
+        for uid in list(self._demoted):
+            # Nobody asks again about a pod that was gone before its promise ended.
+            self.demoted(uid)
         return ended
 
     def ahead(self) -> int:
         """How many promises nobody has asked for yet."""
         return sum(promise.ahead for promise in self._promises.values())
-
-    def _reserve_until(self, tenant: Tenant, expires: float) -> None:
-        self._ledger.reserve(tenant, expires_at=expires, attempt=self._ledger.begin_attempt())

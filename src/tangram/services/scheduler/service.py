@@ -32,6 +32,7 @@ from tangram.services.scheduler.quota_book import QuotaBook
 from tangram.services.scheduler.quotas import Quotas
 from tangram.services.scheduler.reservations import Times
 from tangram.services.scheduler.reviewing import ReviewRules
+from tangram.services.scheduler.second_looks import SecondLooks
 from tangram.services.scheduler.seen import Seen
 from tangram.services.scheduler.settings import SchedulerSettings
 from tangram.services.scheduler.state import State
@@ -71,6 +72,7 @@ class Scheduler:
         telling = Telling(self._recorder)
         self._locks: Final = NodeLocks(api, self._waits_for_plugin)
         self._nominator: Final = Nominator(self.state, api, self._may_decide, self._book.over)
+        self._second_looks: Final = SecondLooks(self.state, self._nominator.look_at, clock)
         self._takeover: Final = Takeover(api, self.leadership, self._nominator.wake)
         self._preempting: Final = Preempting(self.state, api, self._may_decide, telling.preempted)
         self._binding: Final = Binding(self.state, api, self.leadership, self._locks)
@@ -78,6 +80,7 @@ class Scheduler:
             api, self.state, self.leadership, self._book.quota_changed, self._preempting.budget_changed
         )
         self.copies.pod_listeners.append(self._pod_changed)
+        self.copies.node_listeners.append(self._second_looks.changed)
         self.state.arrived = self._nominator.wake
         self._exposition: Final = Exposition(
             self._telemetry.registry,
@@ -94,6 +97,7 @@ class Scheduler:
                 filtering=Filtering(self.state, failing, self._book.over),
                 binding=self._binding,
                 preempting=self._preempting,
+                second_looks=self._second_looks,
                 explaining=Explaining(self.state, self._verdicts),
                 verdicts=self._verdicts,
                 telling=telling,
@@ -135,8 +139,9 @@ class Scheduler:
         await self.copies.fill(supervisor)
         supervisor.lasting("end of promises", self._expire)
         supervisor.lasting("preemption", self._preempting.run)
-        if await self._nominates():
-            supervisor.lasting("nominations", self._nominator.run)
+        self._nominator.ahead = await self._nominates()
+        supervisor.lasting("nominations", self._nominator.run)
+        supervisor.lasting("second looks", self._second_looks.run)
         await asyncio.Event().wait()
 
     async def _nominates(self) -> bool:
@@ -201,6 +206,8 @@ class Scheduler:
         if change.old is not None and (change.new is None or change.new.ended):
             self._verdicts.forget(change.old.ref.uid)
             self._nominator.wake()
+        if change.new is None or change.new.node is not None:
+            self._second_looks.changed()
 
     def _figures(self) -> Figures:
         now = self._clock()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tangram.cli import report as shape
-from tangram.cli.words import card_numbers, rule_word
-from tangram.engine.columns import CardUse
 from tangram.engine.ledger import Ledger
 from tangram.engine.view import View
 from tangram.engine.wording import card_sentence, node_sentence
@@ -14,25 +11,35 @@ from tangram.model.allocations import Allocation
 from tangram.model.nodes import Node
 from tangram.model.requests import Request
 from tangram.model.verdicts import CardVerdict, Explanation, NodeVerdict
-from tangram.units.ids import NodeName
+from tangram.reports import shape
+from tangram.reports.seeing import Sees, everything, named
+from tangram.reports.words import card_numbers, rule_word
+from tangram.units.ids import NodeName, PodUid
 
 
-class _Free(NamedTuple):
+class _Scene(NamedTuple):
     """What is left of each card of the cluster. What the pod itself holds counts as free, as it does in the filter."""
 
+    ledger: Ledger
+    asker: PodUid
+    sees: Sees
     view: View
     position: dict[int, int]
 
 
-def node_reports(ledger: Ledger, request: Request, explanation: Explanation) -> list[shape.NodeReport]:
-    """Every node of an explanation, with every card and what is free of it."""
-    view = ledger.view(without=(request.pod.uid,))
-    free = _Free(view, {int(row): at for at, row in enumerate(view.rows)})
-    return [_node(ledger, free, verdict, chosen=explanation.chosen) for verdict in explanation.nodes]
+def node_reports(
+    ledger: Ledger, request: Request, explanation: Explanation, sees: Sees = everything
+) -> list[shape.NodeReport]:
+    """Every node of an explanation, with every card, what is free of it and who holds the rest."""
+    names = [verdict.node for verdict in explanation.nodes]
+    view = ledger.view(names, without=(request.pod.uid,))
+    position = {int(row): at for at, row in enumerate(view.rows)}
+    scene = _Scene(ledger, request.pod.uid, sees, view, position)
+    return [_node(scene, verdict, chosen=explanation.chosen) for verdict in explanation.nodes]
 
 
-def _node(ledger: Ledger, free: _Free, verdict: NodeVerdict, *, chosen: NodeName | None) -> shape.NodeReport:
-    node, row = ledger.node(verdict.node), ledger.row_of(verdict.node)
+def _node(scene: _Scene, verdict: NodeVerdict, *, chosen: NodeName | None) -> shape.NodeReport:
+    node, row = scene.ledger.node(verdict.node), scene.ledger.row_of(verdict.node)
     return shape.NodeReport(
         node=verdict.node,
         verdict=rule_word(verdict.rule),
@@ -44,8 +51,19 @@ def _node(ledger: Ledger, free: _Free, verdict: NodeVerdict, *, chosen: NodeName
         have=verdict.have,
         detail=verdict.detail,
         containers=container_reports(verdict.allocation),
-        cards=[] if node is None or row is None else _cards(free.view.use, free.position[row], node, verdict),
+        cards=[] if node is None or row is None else _cards(scene, scene.position[row], node, verdict),
     )
+
+
+def _holders(scene: _Scene, node: NodeName) -> dict[int, list[str]]:
+    """Who holds a part of each card of a node, by the card's column."""
+    holders: dict[int, list[str]] = {}
+    for holding in scene.ledger.holdings_on(node):
+        pod = holding.tenant.pod
+        if pod.uid != scene.asker:
+            for charge in holding.charges:
+                holders.setdefault(charge.column, []).append(named(pod, scene.sees))
+    return holders
 
 
 def _node_words(verdict: NodeVerdict) -> str:
@@ -55,7 +73,8 @@ def _node_words(verdict: NodeVerdict) -> str:
     return f"{'card' if len(numbers) == 1 else 'cards'} {', '.join(map(str, numbers))}"
 
 
-def _cards(use: CardUse, at: int, node: Node, verdict: NodeVerdict) -> list[shape.CardReport]:
+def _cards(scene: _Scene, at: int, node: Node, verdict: NodeVerdict) -> list[shape.CardReport]:
+    use, holders = scene.view.use, _holders(scene, node.name)
     chosen = () if verdict.allocation is None else verdict.allocation.cards
     known = {card.card: card for card in verdict.cards}
     cards: list[shape.CardReport] = []
@@ -76,6 +95,7 @@ def _cards(use: CardUse, at: int, node: Node, verdict: NodeVerdict) -> list[shap
                 cores=card.cores,
                 cores_free=card.cores - int(use.cores[at, column]),
                 pods=int(use.slots[at, column]),
+                holders=sorted(holders.get(column, ())),
             )
         )
     return cards

@@ -1,4 +1,4 @@
-"""What `tangram explain` answers, as data. `docs/explain.md` promises this shape to programs.
+"""What an explanation says, as data. `docs/explain.md` promises this shape to programs.
 
 Fields are added and never renamed or taken away within a version. Amounts of memory are bytes; compute is in the
 vendor's own units, which is percent for MetaX and sixteenths for Moore Threads.
@@ -17,6 +17,12 @@ FITS: Final = "fits"
 WAITS: Final = "waits"
 REFUSED: Final = "refused"
 NO_CARDS: Final = "no-cards"
+RUNS: Final = "runs"
+ENDED: Final = "ended"
+
+FROM_FILE: Final = "file"
+FROM_API: Final = "api-server"
+FROM_SCHEDULER: Final = "scheduler"
 
 
 class GivenCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +54,8 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
     cores: int
     cores_free: int
     pods: int
+    holders: list[str] = []
+    """The pods that hold a part of it; one whose namespace the asker may not see is not named."""
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +91,26 @@ class Remark(msgspec.Struct, frozen=True):
     container: str = ""
 
 
+class LastVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scheduler last decided about the pod."""
+
+    at: str
+    stage: str
+    sentence: str
+    words: dict[str, int] = {}
+    """HAMi's reason words, each with the number of nodes where it was met."""
+    node: str | None = None
+    cards: list[str] = []
+    fitting: int = 0
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the pod stands among those that wait for the scheduler."""
+
+    place: int
+    of: int
+
+
 class PodReport(msgspec.Struct, frozen=True, kw_only=True):
     pod: str
     verdict: str
@@ -93,9 +121,12 @@ class PodReport(msgspec.Struct, frozen=True, kw_only=True):
     containers: list[ContainerReport] = []
     reasons: list[Reason] = []
     nodes: list[NodeReport] = []
+    nodes_left_out: int = 0
     suggestions: list[Advice] = []
     refusals: list[Remark] = []
     cautions: list[Remark] = []
+    last: LastVerdict | None = None
+    turn: Turn | None = None
 
     @property
     def answer_is_no(self) -> bool:
@@ -114,6 +145,7 @@ class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
 
 class ExplainReport(msgspec.Struct, frozen=True, kw_only=True):
     tangram: str = VERSION
+    source: str = FROM_FILE
     cluster: ClusterReport
     pods: list[PodReport]
     not_looked_at: tuple[str, ...] = NOT_LOOKED_AT

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
+from tangram.engine.failing import Failing
 from tangram.model.allocations import Allocation, Share
 from tangram.model.cards import Vendor
 from tangram.model.nodes import Node
 from tangram.model.requests import AskKind
-from tangram.model.verdicts import CardRule, NodeRule, NodeVerdict
+from tangram.model.verdicts import CardRule, NodeRule
+from tangram.units.ids import CardUuid
 from tangram.units.memory import rough_memory_text
+
+MOST_REASONS: Final = 8
 
 _NODE_REASONS = {
     NodeRule.UNSCHEDULABLE: "cordoned",
@@ -19,6 +24,7 @@ _NODE_REASONS = {
     NodeRule.TAINT: "a taint is not tolerated",
     NodeRule.HOST_CPU: "too little CPU",
     NodeRule.HOST_MEMORY: "too little host memory",
+    NodeRule.HOST_PODS: "no room for another pod",
     NodeRule.NO_SUCH_CARDS: "too few cards of the kind asked",
     NodeRule.CARDS: "too few cards fit",
     NodeRule.SCOPE: "enough cards fit, but not near enough to each other",
@@ -67,22 +73,19 @@ def given(allocation: Allocation, node: Node) -> str:
     holders = [container for container in allocation.containers if container.shares]
     vendors = {card.uuid: card.vendor for card in node.cards}
     if len(holders) == 1:
-        return _shares(holders[0].shares, vendors[holders[0].shares[0].card])
-    return "; ".join(
-        f"{container.name}: {_shares(container.shares, vendors[container.shares[0].card])}"
-        for container in holders
-    )
+        return _shares(holders[0].shares, vendors)
+    return "; ".join(f"{container.name}: {_shares(container.shares, vendors)}" for container in holders)
 
 
-def _shares(shares: Sequence[Share], vendor: Vendor) -> str:
+def _shares(shares: Sequence[Share], vendors: Mapping[CardUuid, Vendor]) -> str:
     numbers = sorted({share.index for share in shares})
     cards = f"{'card' if len(numbers) == 1 else 'cards'} {listed(numbers)}"
-    amounts = list(dict.fromkeys(_amount(share, vendor) for share in shares))
+    amounts = list(dict.fromkeys(_amount(share, vendors.get(share.card)) for share in shares))
     each = "each " if len(numbers) > 1 and len(amounts) == 1 else ""
     return f"{cards} ({each}{' or '.join(amounts)})"
 
 
-def _amount(share: Share, vendor: Vendor) -> str:
+def _amount(share: Share, vendor: Vendor | None) -> str:
     memory = rough_memory_text(share.memory)
     if share.kind is AskKind.WHOLE:
         return f"whole, {memory}"
@@ -95,14 +98,29 @@ def _amount(share: Share, vendor: Vendor) -> str:
     )
 
 
-def why_not(verdicts: Iterable[NodeVerdict]) -> list[tuple[str, int]]:
+def reason_words(rule: NodeRule, most: CardRule | None) -> str:
+    """Why a node does not fit, without amounts: what most of its cards stumble over, or the node itself."""
+    of_cards = _CARD_REASONS.get(most) if rule is NodeRule.CARDS and most is not None else None
+    return of_cards or _NODE_REASONS[rule]
+
+
+def why_not(failing: Iterable[Failing]) -> list[tuple[str, int]]:
     """The reasons why nodes do not fit, each with the number of its nodes, most frequent first."""
-    return Counter(_reason(verdict) for verdict in verdicts if not verdict.fits).most_common()
+    counted: Counter[str] = Counter()
+    for group in failing:
+        counted[reason_words(group.rule, group.most)] += group.at.size
+    return counted.most_common()
 
 
-def _reason(verdict: NodeVerdict) -> str:
-    if verdict.rule is NodeRule.CARDS:
-        failing = Counter(card.rule for card in verdict.cards if card.rule in _CARD_REASONS)
-        if failing:
-            return _CARD_REASONS[failing.most_common(1)[0][0]]
-    return _NODE_REASONS[verdict.rule]
+def nothing_fits(reasons: Sequence[tuple[str, int]]) -> str:
+    """That no node does, and why: the end of a sentence that begins with whom it concerns."""
+    total = sum(nodes for _, nodes in reasons)
+    if not total:
+        return "there is no node to look at"
+    if total == 1:
+        return f"the only node does not fit: {reasons[0][0]}"
+    told = [f"{plural(nodes, 'node')}: {reason}" for reason, nodes in reasons[:MOST_REASONS]]
+    rest = sum(nodes for _, nodes in reasons[MOST_REASONS:])
+    if rest:
+        told.append(f"{plural(rest, 'node')}: other reasons")
+    return f"none of {plural(total, 'node')} fits ({'; '.join(told)})"

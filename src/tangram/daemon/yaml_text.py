@@ -1,0 +1,85 @@
+"""YAML as Kubernetes' own tools read it: dates stay text, a key written twice in one map is an error, depth has an end.
+
+The library's own loader silently keeps the last of two equal keys, so that an edit in the wrong place changes nothing,
+and it follows nesting until the process has no stack left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import yaml
+
+MOST_DEPTH: Final = 200
+"""Kubernetes' own objects stay under 40."""
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class UnreadableYaml(ValueError):  # noqa: N818 - says what is the case, as callers read it
+    """The text stands for no document; the message says where, and what is wrong."""
+
+
+class StrictLoader(yaml.CSafeLoader):
+    """The safe loader, with the rules above."""
+
+
+def parse_document(text: str) -> object:
+    """The one document of a text, None for one that is empty. Raises `UnreadableYaml`."""
+    try:
+        line = line_too_deep(text)
+        if line is not None:
+            raise UnreadableYaml(f"line {line} is nested more than {MOST_DEPTH} deep")
+        loaded: object = yaml.load(text, Loader=StrictLoader)  # noqa: S506 - StrictLoader is a safe loader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise UnreadableYaml(f"{where}{problem_of(error)}") from None
+    except yaml.YAMLError as error:
+        raise UnreadableYaml(f"{' '.join(str(error).split()):.200}") from None
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, UnreadableYaml):
+            raise
+        raise UnreadableYaml("it holds a number or a text that cannot be read") from None
+    return loaded
+
+
+def line_too_deep(text: str) -> int | None:
+    """The line on which nesting goes beyond measure, found before anything is built."""
+    parser, depth = yaml.CSafeLoader(text), 0
+    while (event := parser.get_event()) is not None:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MOST_DEPTH:
+            return event.start_mark.line + 1
+    return None
+
+
+def problem_of(error: yaml.MarkedYAMLError) -> str:
+    """What is wrong, without where."""
+    return " ".join(part for part in (error.context, error.problem) if part) or "it cannot be read"
+
+
+def _as_map(loader: StrictLoader, node: yaml.MappingNode) -> Iterator[dict[object, object]]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in seen and key.tag != _MERGE:
+                repeated = f"key {key.value!r:.80} stands twice in one map"
+                raise yaml.constructor.ConstructorError(None, None, repeated, key.start_mark)
+            seen.add(key.value)
+    # Handed out before it is filled, because an alias inside may point back to it.
+    made: dict[object, object] = {}
+    yield made
+    made.update(loader.construct_mapping(node))
+
+
+def _as_text(loader: StrictLoader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+StrictLoader.add_constructor("tag:yaml.org,2002:map", _as_map)
+StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", _as_text)

@@ -1,0 +1,1 @@
+"""Node choice by topology for people who keep their own scheduler: MetaX's gpu-aware."""

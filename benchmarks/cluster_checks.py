@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
-from cluster_manifests import CARD_GIB, SLICES_PER_CARD, Slice, gpu_node
+from cluster_manifests import CARD_GIB, CARDS, SLICES_PER_CARD, Slice, card_uuid, node_number
 from tangram.vendors.metax.names import VCORE, VMEMORY
 from tangram.wire.errors import WireError
 from tangram.wire.metax_allocated import ALLOCATED, GivenCard, decode_given
@@ -18,12 +19,9 @@ from tangram.wire.metax_allocated import ALLOCATED, GivenCard, decode_given
 Pod = Mapping[str, Any]
 
 
-def placement_faults(pods: Iterable[Pod], nodes: int) -> list[str]:
+def placement_faults(pods: Iterable[Pod]) -> list[str]:
     """One sentence for every pod or card of the cluster that is not as it must be."""
     faults: list[str] = []
-    cards: dict[str, str] = {
-        card.uuid: home.name for home in map(gpu_node, range(nodes)) for card in home.cards
-    }
     percent: Counter[str] = Counter()
     mib: Counter[str] = Counter()
     slices: Counter[str] = Counter()
@@ -37,7 +35,7 @@ def placement_faults(pods: Iterable[Pod], nodes: int) -> list[str]:
         if given is None:
             faults.append(f"pod {name} is bound without exactly one card")
             continue
-        if cards.get(given.uuid) != node:
+        if given.uuid not in _cards_on(node):
             faults.append(f"pod {name} is on node {node!r} and holds {given.uuid}, which is not there")
         asked = asked_by(pod)
         if (given.compute, given.vram_mib) != (asked.percent, asked.gib * 1024):
@@ -57,6 +55,11 @@ def asked_by(pod: Pod) -> Slice:
     """The slice in the limits of a pod of this benchmark."""
     limits = pod["spec"]["containers"][0]["resources"]["limits"]
     return Slice(int(limits[VCORE]), int(limits[VMEMORY]))
+
+
+@cache
+def _cards_on(node: str) -> frozenset[str]:
+    return frozenset(card_uuid(node_number(node), index) for index in range(CARDS)) if node else frozenset()
 
 
 def _given(pod: Pod) -> GivenCard | None:

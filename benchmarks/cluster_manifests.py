@@ -69,6 +69,11 @@ def node_name(number: int) -> str:
     return f"gpu-{number:05d}"
 
 
+def node_number(name: str) -> int:
+    """The other way round."""
+    return int(name.rpartition("-")[2])
+
+
 def card_uuid(node: int, index: int) -> CardUuid:
     """As long as a real one."""
     return CardUuid(f"GPU-{node:08x}-0000-4000-8000-{index:012x}")

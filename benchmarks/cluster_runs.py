@@ -127,7 +127,7 @@ async def _measured(bed: Bed, rival: Running, pods: int, bring: Bringing) -> Run
     after, placed = rival.weight(), max(1, len(bound.nodes))
     faults: list[str] = []
     if rival.name == OURS:
-        faults = placement_faults(await bed.cluster.api.list(path_of("Pod")), bed.nodes)
+        faults = placement_faults(await bed.cluster.api.list(path_of("Pod")))
     run = Run(
         rival=rival.name,
         pods=pods,

@@ -13,6 +13,7 @@ import pytest_asyncio
 from e2e.agent_view_kit import GPU, NODE_LOCK, SGPU, VCORE, VMEMORY, WHOLE_GIVEN, cards_in
 from e2e.agent_watch_kit import until
 from e2e.card_nodes_kit import Pool, closed_node, pooled
+from e2e.closed_plugin_kit import lock_of, plugin
 from e2e.restarts_kit import PATIENCE
 from e2e.scheduler_kit import HAMI, annotations_of, events_of, only_card, until_bound
 from e2e.scheduling_kit import poll_until
@@ -24,7 +25,6 @@ from testbed.manifests import is_bound
 pytestmark = pytest.mark.xdist_group("scheduler over object nodes")
 
 Unique = Callable[[str], str]
-PHASE = "hami.io/bind-phase"
 OWNER = "tangram.dev/lock-owner"
 CAPTURES = REPOSITORY / "tests" / "data" / "captures"
 TEN: dict[str, str | int] = {SGPU: 1, VCORE: 10, VMEMORY: 4}
@@ -40,47 +40,6 @@ async def closed(object_fleet: Cluster, unique: Unique) -> AsyncIterator[Pool]:
 
 def now(minutes_ago: int = 0) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60 * minutes_ago))
-
-
-async def lock_of(pool: Pool) -> str:
-    seen = await pool.cluster.api.get(path_of("Node", pool.name))
-    return annotations_of(seen).get(NODE_LOCK, "")
-
-
-@asynccontextmanager
-async def plugin(pool: Pool) -> AsyncGenerator[list[str]]:
-    """What a vendor's plugin does with the lock: serve the one pod it names, then take it away. Names, in order."""
-    served: list[str] = []
-
-    async def serve() -> None:
-        while True:
-            lock = await lock_of(pool)
-            name = lock.rpartition(",")[2]
-            if name and await _is_allocating(pool, name):
-                served.append(name)
-                change = {"metadata": {"annotations": {PHASE: "success"}}}
-                await pool.cluster.api.patch(path_of("Pod", name), change)
-                await pool.annotate(pool.name, {NODE_LOCK: None})
-            await asyncio.sleep(0.05)
-
-    task = asyncio.create_task(serve())
-    try:
-        yield served
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def _is_allocating(pool: Pool, name: str) -> bool:
-    """Whether a bound pod of that name waits for the plugin; all others are served or have no node."""
-    pods = await pool.pods()
-    allocating = [
-        one["metadata"]["name"]
-        for one in pods
-        if is_bound(one) and annotations_of(one).get(PHASE) == "allocating"
-    ]
-    assert len(allocating) <= 1, f"{allocating} wait for the plugin at once"
-    return allocating == [name]
 
 
 @asynccontextmanager
@@ -165,7 +124,7 @@ async def test_the_plugin_finds_every_word_that_hami_writes_and_the_lock(
         else:
             assert written[key] == value.replace(theirs, card).replace(recorded["node"], closed.name)
     assert seen["metadata"]["labels"]["hami.io/vgpu-node"] == closed.name
-    lock = await lock_of(closed)
+    lock = await lock_of(closed.cluster, closed.name)
     assert re.fullmatch(rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ,default,{name}", lock)
     node = await closed.cluster.api.get(path_of("Node", closed.name))
     assert annotations_of(node)[OWNER] == seen["metadata"]["uid"]
@@ -186,7 +145,7 @@ async def test_whole_cards_of_a_closed_plugin_are_counted_and_need_no_lock(
         (second,) = cards_in(annotations_of(await pool.bound(pool.pod("three", {GPU: 3})))[WHOLE_GIVEN])
         assert {*first, *second} <= {f"{name}-metax-{number}" for number in range(8)}
         assert len({*first, *second}) == 7
-        assert not await lock_of(pool)
+        assert not await lock_of(pool.cluster, pool.name)
 
 
 # ---- one at a time
@@ -195,14 +154,14 @@ async def test_whole_cards_of_a_closed_plugin_are_counted_and_need_no_lock(
 async def test_pods_are_bound_one_at_a_time_each_when_the_plugin_has_served_the_one_before(
     closed: Pool,
 ) -> None:
-    async with plugin(closed) as served:
+    async with plugin(closed.cluster, closed.name) as served:
         pods = [closed.pod(f"{n}", TEN) for n in range(6)]
         await asyncio.gather(*(closed.cluster.api.create(each) for each in pods))
         for each in pods:
             await until_bound(closed.cluster, each["metadata"]["name"])
 
         async def all_served() -> bool:
-            return len(served) == len(pods) and not await lock_of(closed)
+            return len(served) == len(pods) and not await lock_of(closed.cluster, closed.name)
 
         await until(all_served, "the plugin has served every pod")
     assert sorted(served) == [each["metadata"]["name"] for each in pods]
@@ -223,7 +182,7 @@ async def test_a_pod_waits_for_somebody_elses_lock_and_goes_when_it_is_given_bac
     assert not is_bound(await closed.cluster.api.get(path_of("Pod", waiting["metadata"]["name"])))
     await closed.annotate(closed.name, {NODE_LOCK: None})
     await until_bound(closed.cluster, waiting["metadata"]["name"])
-    assert (await lock_of(closed)).endswith(waiting["metadata"]["name"])
+    assert (await lock_of(closed.cluster, closed.name)).endswith(waiting["metadata"]["name"])
 
 
 # ---- nobody waits for ever
@@ -249,7 +208,7 @@ async def test_the_lock_is_given_back_when_the_bind_fails_and_the_next_pod_has_i
         assert not annotations_of(seen)
         assert not is_bound(seen)
         bound = await closed.bound(closed.pod("next", TEN))
-        assert (await lock_of(closed)).endswith(bound["metadata"]["name"])
+        assert (await lock_of(closed.cluster, closed.name)).endswith(bound["metadata"]["name"])
         await closed.annotate(closed.name, {NODE_LOCK: None})
     # Its own attempts left nothing that would keep it out now.
     await until_bound(closed.cluster, name)
@@ -270,7 +229,7 @@ async def test_a_lock_that_nobody_will_give_back_keeps_nobody_out(closed: Pool, 
     value = lock.format(now=now(), old=now(minutes_ago=6), pool=closed.name)
     await closed.annotate(closed.name, {NODE_LOCK: value, OWNER: None})
     await closed.bound(closed.pod("next", TEN))
-    assert (await lock_of(closed)).endswith(f"{closed.name}-next")
+    assert (await lock_of(closed.cluster, closed.name)).endswith(f"{closed.name}-next")
 
 
 async def test_a_pod_that_is_deleted_while_it_holds_the_lock_takes_the_lock_with_it(closed: Pool) -> None:

@@ -56,20 +56,25 @@ async def test_no_pod_is_refused_while_the_webhooks_certificates_change_and_a_re
     made = 0
     rotating = True
 
-    async def keep_making(worker: int) -> None:
+    async def make(worker: int) -> None:
         nonlocal made
+        try:
+            await cluster.api.create(plain_pod(namespace, f"pod-{worker}"), dryRun="All")
+        except ApiRefused as error:
+            refused.append(error.message)
+        made += 1
+
+    async def keep_making(worker: int) -> None:
         while rotating:
-            try:
-                await cluster.api.create(plain_pod(namespace, f"pod-{worker}"), dryRun="All")
-            except ApiRefused as error:
-                refused.append(error.message)
-            made += 1
+            await make(worker)
 
     async def rotation(door: Door, seen: set[str]) -> None:
         async with asyncio.timeout(60):
             while (now := await door.shown()) in seen:
                 await asyncio.sleep(0.2)
         seen.add(now)
+        # More at once than there are connections: the API server opens new ones, and meets the new certificate.
+        await asyncio.gather(*(make(number) for number in range(40)))
 
     async with (
         registered(cluster, namespace, [9543]),
@@ -150,20 +155,17 @@ async def let(cluster: Cluster, name: str, account: str, home: str, *rules: Obje
     """Rights for a service account: in one namespace, or everywhere when none is named."""
     kind = "Role" if where else "ClusterRole"
     metadata = {"name": name} | ({"namespace": where} if where else {})
-    version = f"{RBAC}/v1"
-    await made_once(
-        cluster.api, {"apiVersion": version, "kind": kind, "metadata": metadata, "rules": list(rules)}
-    )
-    await made_once(
-        cluster.api,
-        {
-            "apiVersion": version,
-            "kind": f"{kind}Binding",
-            "metadata": metadata,
+    things: dict[str, Object] = {
+        kind: {"rules": list(rules)},
+        f"{kind}Binding": {
             "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
             "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": home}],
         },
-    )
+    }
+    for made, content in things.items():
+        folder = f"/apis/{RBAC}/v1" + (f"/namespaces/{where}" if where else "")
+        body = {"apiVersion": f"{RBAC}/v1", "kind": made, "metadata": metadata, **content}
+        await cluster.api.call("POST", f"{folder}/{made.lower()}s", body)
 
 
 @pytest.mark.xdist_group("doors")

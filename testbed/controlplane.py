@@ -17,6 +17,7 @@ from testbed.rooms import API_SERVICE_ADDRESS, CONTROL_ADDRESS, SERVICE_RANGE
 PORT = 443
 SERVER = f"https://{CONTROL_ADDRESS}:{PORT}"
 ETCD = "http://127.0.0.1:2379"
+SCHEDULER_PORT = 10259
 
 
 class Programs(Protocol):
@@ -168,10 +169,13 @@ def scheduler(
     credentials: Credentials,
     options: Options,
     configuration: Mapping[str, Any],
+    *,
+    name: str = "scheduler",
+    port: int = SCHEDULER_PORT,
 ) -> list[str | Path]:
-    """Write its configuration with these fields in it; return the command line."""
+    """Write its configuration with these fields in it; return the command line. Of several each has its own name."""
     own = _own_kubeconfig(folder, credentials, "kube-scheduler")
-    file = folder.of_room(CONTROL).etc / "scheduler.json"
+    file = folder.of_room(CONTROL).etc / f"{name}.json"
     file.write_text(
         json.dumps(
             {
@@ -190,6 +194,7 @@ def scheduler(
         f"--authentication-kubeconfig={own}",
         f"--authorization-kubeconfig={own}",
         "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
         *gates(options),
     ]
 

@@ -146,9 +146,9 @@ def unreadable(pod: Manifest) -> None:
 )
 def test_a_pod_that_is_not_as_it_must_be_is_found(spoil: Callable[[Manifest], None], word: str) -> None:
     pod = placed("a", Slice(10, 8), 0, 0)
-    assert placement_faults([pod], nodes=2) == []
+    assert placement_faults([pod]) == []
     spoil(pod)
-    (fault,) = placement_faults([pod], nodes=2)
+    (fault,) = placement_faults([pod])
     assert word in fault
 
 
@@ -162,8 +162,8 @@ def test_a_pod_that_is_not_as_it_must_be_is_found(spoil: Callable[[Manifest], No
 )
 def test_a_card_that_is_sold_beyond_what_it_has_is_found(asked: Slice, count: int) -> None:
     pods = [placed(f"pod-{number}", asked, 0, 2) for number in range(count)]
-    assert placement_faults(pods[:-1], nodes=1) == []
-    (fault,) = placement_faults(pods, nodes=1)
+    assert placement_faults(pods[:-1]) == []
+    (fault,) = placement_faults(pods)
     assert str(card_uuid(0, 2)) in fault
     assert "oversold" in fault
 

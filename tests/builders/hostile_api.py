@@ -59,9 +59,7 @@ class ApiWithoutWire(Api):
                 raise _refusal(refused) from refused
 
 
-async def _unless_silent(
-    chunks: AsyncGenerator[bytes], opened: Callable[[], None]
-) -> AsyncGenerator[bytes]:
+async def _unless_silent(chunks: AsyncGenerator[bytes], opened: Callable[[], None]) -> AsyncGenerator[bytes]:
     watching = False
     while True:
         try:

@@ -50,11 +50,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between two pieces."""
 
 
-class Cut(Exception):
+class Cut(Exception):  # noqa: N818 - a part of the play, no error
     """The connection is gone."""
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 - the same
     def __init__(self, status: int, retry_after: str = "") -> None:
         super().__init__(status)
         self.status = status
@@ -77,6 +77,7 @@ class HostileWorld:
         self.plans: deque[Plan] = deque()
         self.asked: list[tuple[float, str]] = []
         self.watching = 0
+        self.refuse_watches = False
         self.lossy = False
         self.torn = False
         self._uids = 0
@@ -163,6 +164,8 @@ class HostileWorld:
     async def watch_chunks(self, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
         """The bytes of a watch; the first, empty piece says that it is open. Raises `Cut` and `Refused`."""
         plan = await self._begin("watch")
+        if self.refuse_watches:
+            raise Refused(503)
         since = int(query["resourceVersion"])
         if since < self.oldest:
             raise Refused(410)

@@ -133,16 +133,20 @@ class World:
         self.leadership.synced = True
         api = cast("Api", _FakeApi(self))
         self.api = api
-        self.locks = NodeLocks(api, self.exists, patience=0.3, now=lambda: self.now, sleep=self.sleep)
+        self.locks = NodeLocks(api, self.waits, patience=0.3, now=lambda: self.now, sleep=self.sleep)
         self.filtering = Filtering(self.state, failing)
         self.binding = Binding(self.state, api, self.leadership, self.locks)
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def exists(self, namespace: str, name: str, uid: str) -> bool:
+    def waits(self, namespace: str, name: str, uid: str, node_name: str) -> bool:
         found = self.pods.get((namespace, name))
-        return found is not None and uid in ("", found["metadata"]["uid"])
+        return (
+            found is not None
+            and uid in ("", found["metadata"]["uid"])
+            and found["spec"].get("nodeName", "") in ("", node_name)
+        )
 
     # --- what people and the API server do -----------------------------------------------------------------------
 
@@ -283,7 +287,9 @@ class _FakeApi:
     def _evict(self, namespace: str, name: str, body: Object) -> Object:
         world = self._world
         if name in world.protected:
-            raise ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate the disruption budget.")
+            raise ApiError(
+                429, "TooManyRequests", "Cannot evict pod as it would violate the disruption budget."
+            )
         if not body["deleteOptions"].get("dryRun"):
             world.pods[namespace, name]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             world.evicted.append(name)

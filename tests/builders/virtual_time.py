@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -39,3 +39,13 @@ def in_virtual_time(main: Coroutine[None, None, T]) -> T:
     """Run to the end without waiting for anything. Only what lives in this process may be asked."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
+
+
+def virtually(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    """A test that takes no time, whatever it waits for."""
+
+    def run() -> None:
+        in_virtual_time(test())
+
+    run.__name__ = test.__name__
+    return run

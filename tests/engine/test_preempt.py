@@ -12,11 +12,12 @@ from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.filter import filter_nodes
 from tangram.engine.ledger import Ledger
-from tangram.engine.preempt import preempt
+from tangram.engine.preempt import adjusted, preempt
 from tangram.model.allocations import Tenant
 from tangram.model.cards import QosPolicy
 from tangram.model.nodes import Node
 from tangram.model.requests import HostAsk, Request
+from tangram.units.ids import PodUid
 from tangram.units.memory import from_gib
 
 ONE = metax_node("n", 1)
@@ -134,6 +135,46 @@ def test_a_pod_of_several_cards_is_one_victim() -> None:
         ledger.put_tenant(holder(f"single{at}", 1, node=node, at=at))
     asked = request("p", slice_ask(2), priority=10)
     assert victims(ledger, asked) == ["both"]
+
+
+@pytest.mark.parametrize(
+    ("holders", "gib", "given_names", "spared", "gone"),
+    [
+        pytest.param([holder("a", 20), holder("b", 40)], 30, ["b"], [], ["b"], id="as it was"),
+        pytest.param([holder("a", 10), holder("b", 50)], 40, ["a"], [], ["b"], id="another in its place"),
+        pytest.param([holder("a", 30), holder("b", 30)], 50, ["a"], [], ["a", "b"], id="one more"),
+        pytest.param(
+            [holder("a", 10), holder("b", 50), holder("c", 4)], 20, ["a", "b"], [], ["b"], id="one too many"
+        ),
+        pytest.param([holder("a", 10), holder("b", 50, priority=10)], 40, ["a"], [], None, id="no help"),
+        pytest.param(
+            [holder("a", 10), holder("b", 50)], 40, ["a"], ["b"], None, id="the helpful one is spared"
+        ),
+        pytest.param([holder("a", 30), holder("b", 30)], 30, ["a"], ["a"], ["a"], id="already named"),
+        pytest.param([holder("a", 10)], 20, ["a"], [], ["a"], id="named for what is not seen here"),
+        pytest.param(
+            [holder("b", 50)], 40, ["port", "b"], [], ["b", "port"], id="one without cards stays named"
+        ),
+    ],
+)
+def test_victims_that_somebody_named_who_sees_no_cards(
+    holders: list[Tenant], gib: int, given_names: list[str], spared: list[str], gone: list[str] | None
+) -> None:
+    ledger = ledger_of(ONE)
+    ledger.put_tenant(tenant("port", ONE))
+    for each in holders:
+        ledger.put_tenant(each)
+    uids = {str(each.tenant.pod.name): each.tenant.pod.uid for each in ledger.holdings()}
+    found = adjusted(
+        ledger,
+        wanting(gib),
+        DEFAULTS,
+        ONE.name,
+        [uids[name] for name in given_names],
+        spared=[uids[name] for name in spared],
+    )
+    names: dict[PodUid, str] = {uid: name for name, uid in uids.items()}
+    assert (None if found is None else sorted(names[uid] for uid in found)) == gone
 
 
 def test_a_request_without_a_card_of_its_kind_costs_nobody_anything() -> None:

@@ -1,6 +1,9 @@
 """One request, one answer: a refusal and silence are told apart, and a token is read anew."""
 
 import asyncio
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -8,9 +11,9 @@ from aiohttp import web
 
 from builders.api_server import refusal, small_api_server
 from tangram.kube import api as apis
-from tangram.kube.api import Api
+from tangram.kube.api import Api, lively_socket
 from tangram.kube.connection import Connection
-from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.kube.errors import ApiError, ApiSilent, ApiUnreachable
 
 NODE = "/api/v1/nodes/n1"
 
@@ -113,3 +116,166 @@ async def test_an_error_event_in_a_watch_is_a_refusal() -> None:
         server.answer_first = lambda _request: web.Response(text=line)
         with pytest.raises(ApiError, match="too old"):
             _ = [event async for event in api.watch("/api/v1/pods", {"resourceVersion": "1"})]
+
+
+async def test_one_call_may_have_a_limit_of_its_own() -> None:
+    async def slow(_request: web.Request) -> web.Response:
+        await asyncio.sleep(0.2)
+        return web.json_response({})
+
+    async with answering(slow) as connection, Api(connection, limit=0.05) as api:
+        with pytest.raises(ApiUnreachable, match=r"within 0\.05 s"):
+            await api.call("GET", NODE)
+        assert await api.call("GET", NODE, limit=5.0) == {}
+    async with answering(slow) as connection, Api(connection) as api:
+        with pytest.raises(ApiUnreachable, match=r"within 0\.02 s"):
+            await api.call("GET", NODE, limit=0.02)
+
+
+async def test_a_request_that_is_too_large_is_refused_in_the_servers_words() -> None:
+    async def small(_request: web.Request) -> web.Response:
+        return refusal(413, "RequestEntityTooLarge", "limit is 3145728")
+
+    async with answering(small) as connection, Api(connection) as api:
+        with pytest.raises(ApiError, match="limit is 3145728") as caught:
+            await api.create("/api/v1/pods", {"text": "x" * 900_000})
+        assert not caught.value.may_pass
+
+
+async def test_an_answer_of_many_megabytes_is_read() -> None:
+    async def large(_request: web.Request) -> web.Response:
+        return web.json_response({"items": ["x" * 1000] * 20_000})
+
+    async with answering(large) as connection, Api(connection) as api:
+        assert len((await api.get("/api/v1/pods"))["items"]) == 20_000
+
+
+async def test_a_refusal_of_many_megabytes_is_kept_short() -> None:
+    async def chatty(_request: web.Request) -> web.Response:
+        return refusal(500, "InternalError", "x" * 1_000_000)
+
+    async with answering(chatty) as connection, Api(connection) as api:
+        with pytest.raises(ApiError) as caught:
+            await api.get(NODE)
+        assert len(str(caught.value)) < 3000
+
+
+async def test_a_redirect_is_no_answer_and_the_token_goes_nowhere_else() -> None:
+    seen: list[str] = []
+
+    async def elsewhere(request: web.Request) -> web.Response:
+        seen.append(request.path)
+        return web.Response(status=307, headers={"Location": "/other"})
+
+    async with answering(elsewhere) as connection, Api(connection) as api:
+        for method in ("GET", "POST"):
+            with pytest.raises(ApiError, match="307"):
+                await api.call(method, NODE, {})
+        with pytest.raises(ApiError, match="307"):
+            _ = [event async for event in api.watch(NODE, {})]
+    assert seen == [NODE] * 3
+
+
+async def test_requests_share_connections_and_a_burst_opens_no_more_than_so_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(apis, "MOST_CONNECTIONS", 4)
+    ports: set[object] = set()
+
+    async def handle(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        ports.add(request.transport.get_extra_info("peername")[1])
+        await asyncio.sleep(0.002)
+        return web.json_response({})
+
+    async with answering(handle) as connection, Api(connection) as api:
+        for _ in range(10):
+            await api.get(NODE)
+        assert len(ports) == 1
+        await asyncio.gather(*(api.get(NODE) for _ in range(50)))
+        assert 1 < len(ports) <= 4
+
+
+async def test_a_peer_that_vanishes_without_a_word_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[socket.socket] = []
+
+    def remembered(address: tuple[object, ...]) -> socket.socket:
+        made.append(lively_socket(address))
+        return made[-1]
+
+    monkeypatch.setattr(apis, "lively_socket", remembered)
+    async with small_api_server() as (_, connection), Api(connection) as api:
+        await api.get("/api/v1/pods")
+        (own,) = made
+        assert own.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+        tries = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT)
+        assert idle + tries * own.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) <= 30
+
+
+async def test_a_long_list_comes_whole_and_its_selection_is_asked_for_on_every_page() -> None:
+    async with small_api_server() as (server, connection), Api(connection) as api:
+        for number in range(1201):
+            server.put(f"/api/v1/pods/p{number:04}", {})
+        found = await api.list_all("/api/v1/pods", {"labelSelector": "a=b"})
+        assert [thing["metadata"]["name"] for thing in found] == [f"p{number:04}" for number in range(1201)]
+        assert len(server.requests) == 3
+        assert all(query["labelSelector"] == "a=b" for _, _, query, _ in server.requests)
+        assert await api.list_all("/api/v1/nodes") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        pytest.param({"items": "many"}, "no list", id="no-list"),
+        pytest.param({"items": [], "metadata": {"continue": "again"}}, "in a circle", id="without-an-end"),
+    ],
+)
+async def test_a_list_that_is_none_is_silence(answer: dict[str, object], sentence: str) -> None:
+    async with small_api_server() as (server, connection), Api(connection) as api:
+        server.answer_first = lambda _request: web.json_response(answer)
+        with pytest.raises(ApiUnreachable, match=sentence):
+            await api.list_all("/api/v1/pods")
+
+
+async def test_a_watch_says_when_it_is_open_and_when_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apis, "SILENCE_LIMIT_S", 0.05)
+    opened: list[bool] = []
+    async with small_api_server() as (_, connection), Api(connection) as api:
+        with pytest.raises(ApiSilent, match=r"nothing came for 0\.05 s"):
+            _ = [
+                event
+                async for event in api.watch(
+                    "/api/v1/pods", {"resourceVersion": "0"}, lambda: opened.append(True)
+                )
+            ]
+    assert opened == [True]
+
+
+async def test_a_watch_that_does_not_open_is_given_up_like_any_request() -> None:
+    async def never(_request: web.Request) -> web.Response:
+        await asyncio.sleep(10)
+        return web.Response()
+
+    opened: list[bool] = []
+    async with answering(never) as connection, Api(connection, limit=0.05) as api:
+        with pytest.raises(ApiUnreachable, match="did not answer within") as caught:
+            _ = [event async for event in api.watch("/api/v1/pods", {}, lambda: opened.append(True))]
+    assert not isinstance(caught.value, ApiSilent)
+    assert opened == []
+
+
+@asynccontextmanager
+async def answering(
+    handle: Callable[[web.Request], Awaitable[web.Response]],
+) -> AsyncGenerator[Connection]:
+    app = web.Application(client_max_size=64 << 20)
+    app.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        yield Connection(f"http://{host}:{port}", None)
+    finally:
+        await runner.cleanup()

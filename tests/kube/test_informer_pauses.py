@@ -1,7 +1,7 @@
 """How often a server is asked, how old the copy is meanwhile, and what makes it list again; in virtual time."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ import pytest
 
 from builders.hostile_api import ApiWithoutWire
 from builders.hostile_world import HostileWorld, Plan
-from builders.virtual_time import in_virtual_time
+from builders.virtual_time import in_virtual_time, virtually
 from builders.witness import Witness, keep
 from tangram.kube.backoff import LONGEST_ASKED_S, Backoff
 from tangram.kube.informer import LONGEST_PAUSE_S, Informer, Key
@@ -57,17 +57,6 @@ async def scene(*plans: Plan) -> AsyncGenerator[Scene]:
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-
-
-def virtually(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    async def awaited() -> None:
-        await test()
-
-    def run() -> None:
-        in_virtual_time(awaited())
-
-    run.__name__ = test.__name__
-    return run
 
 
 @virtually
@@ -153,7 +142,26 @@ async def test_watches_that_end_at_once_are_met_with_patience_and_the_copy_still
         assert len(one.world.asked) < 2 * 300 / (LONGEST_PAUSE_S / 2) + 20
         one.world.change("put", "b")
         await asyncio.sleep(LONGEST_PAUSE_S)
-        assert Key("n", "b") in one.informer.objects, "where no watch holds, lists are the next best thing"
+        assert Key("n", "b") in one.informer.objects
+
+
+@virtually
+async def test_where_no_watch_opens_the_copy_is_kept_by_lists_and_says_how_old_it_is() -> None:
+    async with scene() as one:
+        await asyncio.sleep(1)
+        one.world.refuse_watches = True
+        one.world.cut()
+        await asyncio.sleep(60)
+        assert one.stale <= LONGEST_PAUSE_S
+        for name in "bcdef":
+            one.world.change("put", name)
+            await asyncio.sleep(LONGEST_PAUSE_S)
+            assert Key("n", name) in one.informer.objects
+        one.world.refuse_watches = False
+        await asyncio.sleep(LONGEST_PAUSE_S)
+        lists = one.asked.count("list")
+        await asyncio.sleep(300)
+        assert one.asked.count("list") == lists, "and no longer than that"
 
 
 @virtually
@@ -168,7 +176,9 @@ async def test_watches_that_end_after_every_event_are_opened_again_at_once() -> 
 
 
 @virtually
-async def test_age_is_endless_before_the_first_list_and_grows_from_the_moment_the_connection_was_lost() -> None:
+async def test_age_is_endless_before_the_first_list_and_grows_from_the_moment_the_connection_was_lost() -> (
+    None
+):
     async with scene(Plan(delay=5)) as one:
         await asyncio.sleep(1)
         assert one.stale == float("inf")
@@ -237,6 +247,22 @@ async def test_a_server_restored_from_a_backup_is_followed_after_its_silence() -
         one.world.change("put", "e")
         await asyncio.sleep(1)
         assert Key("n", "e") in one.informer.objects
+
+
+@virtually
+async def test_a_silent_watch_was_old_from_the_last_thing_it_brought() -> None:
+    async with scene() as one:
+        for name in "bcd":
+            one.world.change("put", name)
+        await asyncio.sleep(1)
+        # A server put back says nothing to those who know its future; here it then refuses lists too.
+        one.world.restore(2)
+        one.world.plans.extend([FINE, *[Plan(refuse=503)] * 1000])
+        one.world.cut()
+        await asyncio.sleep(60)
+        assert one.stale == 0.0, "nobody could know yet"
+        await asyncio.sleep(40)
+        assert one.stale == pytest.approx(100, abs=0.5)
 
 
 @virtually

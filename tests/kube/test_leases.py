@@ -1,7 +1,7 @@
 """A Lease is ours while we see it renewed, by our own clock, and whatever the holder's clock says."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders.hostile_api import ApiWithoutWire
 from builders.hostile_world import HostileWorld, Object, Plan
-from builders.virtual_time import in_virtual_time
+from builders.virtual_time import in_virtual_time, virtually
 from tangram.kube.leases import Lease, LeaseWatch, read_lease
 
 OURS, OTHER = "pod-a_1234", "pod-b_5678"
@@ -74,14 +74,6 @@ async def scene(world: LeaseWorld | None = None) -> AsyncGenerator[Scene]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def virtually(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
-    def run() -> None:
-        in_virtual_time(test())
-
-    run.__name__ = test.__name__
-    return run
-
-
 @virtually
 async def test_what_we_acquire_is_ours_at_once_and_while_it_is_renewed() -> None:
     async with scene() as one:
@@ -125,27 +117,38 @@ async def test_another_holder_ends_it_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "ended",
+    ("holder", "duration"),
     [
-        pytest.param(lambda world: world.renew(""), id="released"),
-        pytest.param(lambda world: world.change("remove", "kube-scheduler"), id="deleted"),
-        pytest.param(lambda world: world.renew(OURS, 0), id="no-duration"),
-        pytest.param(lambda world: world.renew(OURS, -5), id="negative-duration"),
-        pytest.param(lambda world: world.renew(OURS, "soon"), id="duration-is-a-word"),
-        pytest.param(lambda world: world.renew(OURS, None), id="duration-is-null"),
+        pytest.param("", DURATION, id="released"),
+        pytest.param(OURS, 0, id="no-duration"),
+        pytest.param(OURS, -5, id="negative-duration"),
+        pytest.param(OURS, "soon", id="duration-is-a-word"),
+        pytest.param(OURS, None, id="duration-is-null"),
     ],
 )
-def test_a_lease_without_a_holder_or_an_end_is_nobodys(ended: Callable[[LeaseWorld], None]) -> None:
+def test_a_lease_without_a_holder_or_an_end_is_nobodys(holder: str, duration: object) -> None:
     async def seen() -> tuple[bool, bool]:
         async with scene() as one:
             one.world.renew(OURS)
             await asyncio.sleep(1)
             before = one.watch.ours
-            ended(one.world)
+            one.world.renew(holder, duration)
             await asyncio.sleep(0.01)
             return before, one.watch.ours
 
     assert in_virtual_time(seen()) == (True, False)
+
+
+@virtually
+async def test_a_lease_that_was_deleted_is_nobodys() -> None:
+    async with scene() as one:
+        one.world.renew(OURS)
+        await asyncio.sleep(1)
+        one.world.change("remove", "kube-scheduler")
+        await asyncio.sleep(0.01)
+        assert not one.watch.ours
+        assert not one.watch.holder
+        assert [ours for _, ours in one.changes] == [True, False]
 
 
 @pytest.mark.parametrize("off_by", [-1e6, -3600.0, -15.0, 15.0, 3600.0, 1e6])
@@ -216,6 +219,21 @@ async def test_a_list_after_a_gap_is_no_fresher_than_the_gap() -> None:
         one.world.forget()
         await asyncio.sleep(5)
         assert not one.watch.ours
+
+
+@virtually
+async def test_a_renewal_that_waited_for_a_moment_adds_no_more_than_it_was_worth() -> None:
+    async with scene() as one:
+        await one.renewing(OURS, 20)
+        one.world.plans.extend([Plan(refuse=503)] * 1000)
+        one.world.cut()
+        await asyncio.sleep(0.01)
+        one.world.renew(OURS)
+        ends = one.loop.time() + DURATION
+        await asyncio.sleep(8)
+        one.world.plans.clear()
+        await asyncio.sleep(5)
+        assert ends - 0.1 <= one.loop.time() + one.watch.seconds_left() <= ends
 
 
 @virtually

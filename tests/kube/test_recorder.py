@@ -6,8 +6,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
+from aiohttp import web
 
 from builders.api_server import SmallApiServer, refusal, small_api_server
+from builders.waiting import until
 from tangram.kube import recorder as recorders
 from tangram.kube.api import Api
 from tangram.kube.recorder import About, Event, Recorder
@@ -127,3 +129,69 @@ async def test_a_message_too_long_for_the_api_server_is_cut_between_characters()
         (event,) = server.objects.values()
         assert len(event["message"].encode()) <= 1024
         assert event["message"].endswith("卡...")
+
+
+async def test_an_event_about_anything_else_names_its_kind_and_group() -> None:
+    async with recording() as (server, recorder):
+        recorder.record(Event(About("Job", "train", "research", "u", "batch/v1"), "Refused", "no"))
+        await flushed(recorder)
+        (event,) = server.objects.values()
+        assert event["involvedObject"]["kind"] == "Job"
+        assert event["involvedObject"]["apiVersion"] == "batch/v1"
+
+
+async def test_a_burst_about_thousands_of_pods_keeps_the_newest_and_counts_the_rest() -> None:
+    async with recording() as (server, recorder):
+        for number in range(2000):
+            recorder.record(Event(About("Pod", f"p{number:04}", "research"), "NoRoom", "no card is free"))
+        await flushed(recorder)
+        written = sorted(event["involvedObject"]["name"] for event in server.objects.values())
+        assert written == [f"p{number:04}" for number in range(2000 - recorders.MOST_WAITING, 2000)]
+        assert recorder.dropped == 2000 - recorders.MOST_WAITING
+
+
+async def test_what_is_on_its_way_during_a_flood_is_written_or_dropped_but_never_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorders, "MOST_WAITING", 10)
+    async with recording() as (server, recorder):
+        for number in range(200):
+            recorder.record(Event(POD, "SliceRefused", f"{number:03}"))
+            if number % 3 == 0:
+                await asyncio.sleep(0.001)
+        await flushed(recorder)
+        assert len(server.objects) + recorder.dropped == 200
+
+
+async def test_an_event_the_server_cannot_take_now_does_not_hold_up_the_others() -> None:
+    async with recording() as (server, recorder):
+        server.answer_first = lambda request: (
+            refusal(500, "InternalError", "failed calling webhook") if "/broken/" in request.path else None
+        )
+        recorder.record(Event(About("Pod", "p", "broken"), "SliceRefused", "x"))
+        recorder.record(Event(POD, "SliceRefused", "y"))
+        await until(lambda: len(server.objects) == 1)
+        server.answer_first = lambda _request: None
+        await flushed(recorder)
+        assert sorted(event["message"] for event in server.objects.values()) == ["x", "y"]
+        assert recorder.dropped == 0
+
+
+@pytest.mark.parametrize("asked", ["86400", "inf", "nan", "-1"])
+async def test_no_server_can_send_it_away_for_long(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorders, "LONGEST_RETRY_S", 0.001)
+    async with recording() as (server, recorder):
+        server.answer_first = lambda _request: refusal(429, "TooManyRequests", "later", Retry_After=asked)
+        recorder.record(Event(POD, "SliceRefused", "x"))
+        await server.asked(2)
+        server.answer_first = lambda _request: None
+        await flushed(recorder)
+        assert len(server.objects) == 1
+
+
+async def test_an_answer_without_a_name_is_written_once_and_does_no_harm() -> None:
+    async with recording() as (server, recorder):
+        server.answer_first = lambda _request: web.json_response({"metadata": None}, status=201)
+        recorder.record(Event(POD, "SliceRefused", "x"))
+        await flushed(recorder)
+        assert len(server.requests) == 1

@@ -1,7 +1,7 @@
 """`docs/refusals.md` shows every code with a pod that earns it and the sentence it gets, and cannot go stale.
 
-The page is made from the examples below: run this file with Python to write it again. Its last part, about the node
-agent, has a test of its own.
+The page is made from the examples below: run this file with Python to write it again. Its last parts, about the
+cluster and the node agent, have tests of their own.
 """
 
 from pathlib import Path
@@ -15,10 +15,11 @@ from tangram.units.ids import Namespace, PodName, PodUid
 from tangram.units.memory import from_gib
 from tangram.vendors.admission import admit
 from tangram.vendors.codes import CautionCode, Code
+from tangram.vendors.crowded import MOST_CONTAINERS
 from tangram.vendors.settings import AdmissionSettings
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "refusals.md"
-AGENT = "\n## When a container starts"
+OTHERS = "\n## When the cluster has a say"
 
 SETTINGS = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(64)})
 RENAMED = AdmissionSettings(renamed={"example.com/share": "metax-tech.com/sgpu"})
@@ -48,9 +49,16 @@ def init_only() -> Pod:
     return msgspec.structs.replace(demo, containers=(Container("fetch", Role.INIT),))
 
 
+def many_containers() -> Pod:
+    demo = pod(SGPU)
+    more = tuple(Container(f"c{number}") for number in range(MOST_CONTAINERS))
+    return msgspec.structs.replace(demo, containers=(*demo.containers, *more))
+
+
 REFUSED: dict[Code, Pod] = {
     Code.NO_CONTAINERS: init_only(),
     Code.PRIVILEGED: pod(SGPU, privileged=True),
+    Code.TOO_MANY_CONTAINERS: many_containers(),
     Code.AMOUNT_EMPTY: pod({"metax-tech.com/gpu": ""}),
     Code.AMOUNT_UNREADABLE: pod({"metax-tech.com/gpu": "two"}),
     Code.AMOUNT_ZERO: pod({"mthreads.com/vgpu": "0"}),
@@ -136,12 +144,15 @@ These pods are taken, and their author is told.
 def example(of: Pod) -> str:
     """What the pod says, without what every pod says."""
     parts: list[str] = []
-    for container in of.containers:
+    few = of.containers[:2]
+    for container in few if len(few) == len(of.containers) else few[:1]:
         said = [f"`{name}: {text!r}`" for name, text in container.limits.items()]
         said += [f"`{name}: {text!r}` in requests" for name, text in container.requests.items()]
         said += ["`privileged: true`"] if container.privileged else []
         said = said or [f"{container.role} container only"]
         parts.append("<br>".join(said))
+    if len(of.containers) > len(few):
+        parts.append(f"{len(of.containers) - 1} more containers")
     notes = [f"`{key}: {text}`" for key, text in of.annotations.items()]
     notes += [f"Koordinator's hint `{of.required_scope}`"] if of.required_scope else []
     return "<br>".join(["<br>beside<br>".join(parts), *notes])
@@ -194,11 +205,11 @@ def test_no_two_codes_share_a_sentence() -> None:
 
 
 def test_the_page_is_what_these_examples_make() -> None:
-    assert PAGE.read_text("utf-8").partition(AGENT)[0] == page(), (
+    assert PAGE.read_text("utf-8").partition(OTHERS)[0] == page(), (
         "run this file with Python to write docs/refusals.md again"
     )
 
 
 if __name__ == "__main__":
-    _, heading, rest = PAGE.read_text("utf-8").partition(AGENT)
+    _, heading, rest = PAGE.read_text("utf-8").partition(OTHERS)
     PAGE.write_text(f"{page()}{heading}{rest}", "utf-8")

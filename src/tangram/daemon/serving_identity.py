@@ -45,9 +45,9 @@ class ServingIdentity:
         return self._until
 
     def context(self) -> ssl.SSLContext:
-        """For the next connection. Not to be asked before there is a pair."""
+        """For the next connection. Raises `CertificateError` as long as there is nothing to show."""
         if self._shown is None:
-            raise RuntimeError("a listener was opened before there was a certificate to show")
+            raise CertificateError("there is no certificate yet")
         return self._shown[1]
 
     def show(self, pair: Pair) -> None:

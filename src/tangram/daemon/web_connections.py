@@ -25,7 +25,8 @@ GOODBYE_LIMIT_S: Final = 2.0
 _BREATH_S: Final = 0.05
 
 Tls = Callable[[], ssl.SSLContext]
-"""The context for the next connection: each may have another certificate than the one before."""
+"""The context for the next connection: each may have another certificate than the one before. Whatever it raises, that
+connection is closed."""
 Leave = Callable[[], object]
 
 

@@ -106,35 +106,40 @@ def preemption_on(
 
 
 def adjusted(
-    ledger: Ledger, request: Request, defaults: Defaults, node: NodeName, given: Collection[PodUid]
+    ledger: Ledger,
+    request: Request,
+    defaults: Defaults,
+    node: NodeName,
+    given: Collection[PodUid],
+    *,
+    spared: Collection[PodUid] = (),
 ) -> tuple[PodUid, ...] | None:
     """Who has to go on a node, beginning with those that somebody named who does not see cards.
 
-    As many more as the cards need, and none whose going helps nobody. None when nothing helps.
+    As many more as the cards need, none of them one of the `spared`; and none of the given who holds cards that help
+    nobody. None when nothing helps. Where the pod lacks nothing that is seen here, they were named for something else.
     """
     here = Candidates(names=(node,))
 
-    def fits_without(uids: Iterable[PodUid]) -> bool:
-        return filter_nodes(ledger, request, defaults, here, without=tuple(uids)).allocation is not None
+    def fits_without(uids: Iterable[PodUid]) -> Allocation | None:
+        return filter_nodes(ledger, request, defaults, here, without=tuple(uids)).allocation
 
     victims = list(given)
-    if not fits_without(victims):
-        others = [tenant for tenant in weaker_on(ledger, request, node) if tenant.pod.uid not in set(given)]
-        if not fits_without([*given, *(tenant.pod.uid for tenant in others)]):
+    if fits_without(()) is not None:
+        return tuple(victims)
+    if fits_without(victims) is None:
+        stay = {*given, *spared}
+        others = [tenant for tenant in weaker_on(ledger, request, node) if tenant.pod.uid not in stay]
+        if fits_without([*given, *(tenant.pod.uid for tenant in others)]) is None:
             return None
-        more = _fewest(
-            others,
-            lambda group: (
-                filter_nodes(
-                    ledger, request, defaults, here, without=(*given, *(each.pod.uid for each in group))
-                ).allocation
-            ),
-        )
+        more = _fewest(others, lambda group: fits_without((*given, *(each.pod.uid for each in group))))
         victims += [tenant.pod.uid for tenant in more]
     for uid in given:
-        spared = [each for each in victims if each != uid]
-        if ledger.holding(uid) is not None and fits_without(spared):
-            victims = spared
+        holding = ledger.holding(uid)
+        without_it = [each for each in victims if each != uid]
+        # One without cards was named for a reason that need not be seen here, such as a port.
+        if holding is not None and holding.charges and fits_without(without_it) is not None:
+            victims = without_it
     return tuple(victims)
 
 

@@ -178,7 +178,7 @@ class Api:
                 ssl=self.connection.tls or False,
                 limit=MOST_CONNECTIONS,
                 keepalive_timeout=IDLE_S,
-                socket_factory=_lively_socket,
+                socket_factory=lively_socket,
             )
             # Its own limits count from the start of a connection; ours count the whole call.
             self._session = aiohttp.ClientSession(
@@ -201,7 +201,7 @@ class Api:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
 
-def _lively_socket(address: tuple[Any, ...]) -> socket.socket:
+def lively_socket(address: tuple[Any, ...]) -> socket.socket:
     """A socket that notices within half a minute that its peer is gone without a word: a machine without power."""
     family, kind, protocol = address[:3]
     made = socket.socket(family, kind, protocol)

@@ -112,7 +112,7 @@ class Replica(Generic[Kept]):
     def _read_listed(self, listing: Listing[Kept], item: Object) -> None:
         key, uid, version = identity_of(item)
         known = self._entries.get(key)
-        if known is not None and known[:2] == (uid, version) and key not in self.unread:
+        if known is not None and known[:2] == (uid, version):
             listing.entries[key] = known
             return
         listing.unread.pop(key, None)
@@ -136,7 +136,7 @@ class Replica(Generic[Kept]):
         if known is not None:
             if older(version, known.version):
                 return
-            if known[:2] == (uid, version) and key not in self.unread:
+            if known[:2] == (uid, version):
                 return
             if known.uid != uid:
                 # Deleted and made again while nobody watched: two steps, never one.

@@ -16,6 +16,7 @@ from tangram.model.requests import ContainerAsk, Request
 from tangram.vendors.amounts import names_any
 from tangram.vendors.codes import Code
 from tangram.vendors.combining import combined_cards, combined_one_card
+from tangram.vendors.crowded import crowded
 from tangram.vendors.host import read_host
 from tangram.vendors.names import KOORDINATOR_RESOURCES
 from tangram.vendors.policies import read_policies
@@ -71,6 +72,9 @@ def _admit(pod: Pod, settings: AdmissionSettings) -> Admission:
     vendors = rules_for_all(settings)
     if not any(_is_ours(container, vendors) for container in pod.containers):
         return Admission(ours=False, refusals=(*pod.problems, *_no_containers(pod)))
+    too_many = crowded(len(pod.containers))
+    if too_many:
+        return Admission(ours=True, refusals=too_many)
     readings: Readings = {
         rules.vendor: tuple(_read(rules, pod, container) for container in pod.containers) for rules in vendors
     }

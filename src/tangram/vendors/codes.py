@@ -12,6 +12,7 @@ class Code(StrEnum):
 
     NO_CONTAINERS = "no-containers"
     PRIVILEGED = "privileged"
+    TOO_MANY_CONTAINERS = "too-many-containers"
 
     AMOUNT_EMPTY = "amount-empty"
     AMOUNT_UNREADABLE = "amount-unreadable"

@@ -55,6 +55,17 @@ async def test_the_next_pod_of_the_node_waits_for_the_plugin_and_is_then_bound()
     assert await world.schedule("q") == "a"
 
 
+async def test_a_lock_left_by_a_scheduler_that_died_is_nobodys_once_its_pod_has_another_node() -> None:
+    world = World(closed("a"), closed("b"))
+    for name in ("p", "q"):
+        world.create(pod(name))
+    lock(world, "p", owner="uid-p")
+    assert (await world.bind("q", "a")).outcome is BindOutcome.LOCKED
+    assert (await world.bind("p", "b")).done
+    assert (await world.bind("q", "a")).done
+    assert lock_of(world).endswith(",default,q")
+
+
 async def test_contention_is_told_in_hamis_words() -> None:
     world = World(closed("a"))
     for name in ("p", "q"):

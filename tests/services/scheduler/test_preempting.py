@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 
-from builders.scheduling import World, metax_cards, node, pod
+import pytest
 
+from builders.scheduling import World, metax_cards, node, pod, silence
 from tangram.engine.preempt import Preemption
 from tangram.kube.informer import Change, Key
 from tangram.model.pods import PodRef
+from tangram.services.scheduler import preempting
 from tangram.services.scheduler.outcomes import Answered
 from tangram.services.scheduler.preempting import Preempting
 from tangram.units.ids import NodeName, PodUid
@@ -26,8 +28,15 @@ class Court:
     def __init__(self, world: World) -> None:
         self.world = world
         self.told: list[tuple[PodRef, Preemption]] = []
+        self.counted: list[str] = []
+        self.wrote: list[str] = []
         self.preempting = Preempting(
-            world.state, world.api, lambda: True, lambda ref, found: self.told.append((ref, found))
+            world.state,
+            world.api,
+            lambda: True,
+            lambda ref, found: self.told.append((ref, found)),
+            counted=self.counted.append,
+            wrote=self.wrote.append,
         )
 
     async def ask(self, name: str) -> Answered | None:
@@ -42,10 +51,18 @@ class Court:
         assert answer is not None
         return None if verdict is None else verdict.answered
 
+    def budget(self, name: str, selector: Mapping[str, object], *, allowed: int) -> None:
+        written = {
+            "metadata": {"namespace": "default", "name": name},
+            "spec": {"selector": selector},
+            "status": {"disruptionsAllowed": allowed},
+        }
+        self.preempting.budget_changed(Change(Key("default", name), None, read_budget(written)))
+
 
 @asynccontextmanager
-async def _running(preempting: Preempting) -> AsyncIterator[None]:
-    task = asyncio.create_task(preempting.run())
+async def _running(court_of: Preempting) -> AsyncGenerator[None]:
+    task = asyncio.create_task(court_of.run())
     try:
         yield
     finally:
@@ -70,6 +87,9 @@ async def test_the_least_important_pod_whose_cards_make_room_is_evicted_and_the_
     assert world.evicted == ["p1"]
     assert world.pods["default", "vip"]["status"]["nominatedNodeName"] == "a"
     assert [str(ref) for ref, _ in court.told] == ["default/vip"]
+    assert (court.counted, court.wrote) == (["done"], ["eviction", "nomination"]), (
+        "a dry run counts for nothing"
+    )
     world.create(pod("late", HALF, priority=10))
     assert not world.filter("late")["NodeNames"], "the room is held against an equal"
     answer, verdict = world.filter_with_verdict("vip")
@@ -105,14 +125,90 @@ async def test_a_pod_that_may_not_preempt_does_not() -> None:
 
 async def test_a_pod_whose_budget_is_used_up_is_spared_for_a_more_important_one() -> None:
     court = await full(1, 5)
-    budget = read_budget(
-        {
-            "metadata": {"namespace": "default", "name": "keep"},
-            "spec": {"selector": {"matchLabels": {"app": "p0"}}},
-            "status": {"disruptionsAllowed": 0},
-        }
-    )
-    court.preempting.budget_changed(Change(Key("default", "keep"), None, budget))
+    court.budget("keep", {"matchLabels": {"app": "p0"}}, allowed=0)
+    court.world.create(pod("vip", HALF, priority=10))
+    await court.ask("vip")
+    assert court.world.evicted == ["p1"]
+
+
+async def test_a_budget_that_allows_one_to_go_is_not_spent_twice() -> None:
+    court = await full(1, 1, 5, 5, cards=2)
+    pair = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["p0", "p2"]}]}
+    court.budget("pair", pair, allowed=1)
+    allocated = {name: court.world.state.ledger.holding(PodUid(f"uid-{name}")) for name in ("p0", "p2")}
+    cards = {name: held.tenant.allocation.cards for name, held in allocated.items() if held is not None}
+    assert cards["p0"] == cards["p2"], "whoever empties that card spends the budget twice"
+    court.world.create(pod("vip", WHOLE, priority=10))
+    await court.ask("vip")
+    assert sorted(court.world.evicted) == ["p1", "p3"]
+
+
+async def test_a_budget_that_allows_too_few_to_go_costs_nobody_anything() -> None:
+    court = await full(1, 1)
+    court.budget("all", {}, allowed=1)
+    court.world.create(pod("vip", WHOLE, priority=10))
+    await court.ask("vip")
+    assert court.world.evicted == []
+    assert len(court.world.state.reservations) == 0
+
+
+async def test_when_a_budget_allows_more_those_it_kept_waiting_are_looked_at_again() -> None:
+    court = await full(1, 1)
+    court.budget("all", {}, allowed=0)
+    court.world.create(pod("vip", HALF, priority=10))
+    await court.ask("vip")
+    assert court.world.evicted == []
+    court.budget("all", {}, allowed=1)
+    async with _running(court.preempting):
+        await asyncio.sleep(0.01)
+    assert court.world.evicted == ["p0"]
+
+
+async def test_an_api_server_that_does_not_answer_leaves_nothing_held_and_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preempting, "TRY_AGAIN_S", 0.0)
+    court = await full(1, 1)
+    failing = court.world.api.create
+    outages = [True]
+
+    async def unreachable_once(path: str, body: object, **query: str) -> object:
+        if not query and outages:
+            outages.clear()
+            assert len(court.world.state.reservations) == 1
+            raise silence()
+        assert query or len(court.world.state.reservations) == 1
+        return await failing(path, body, **query)
+
+    monkeypatch.setattr(court.world.api, "create", unreachable_once)
+    court.world.create(pod("vip", HALF, priority=10))
+    await court.ask("vip")
+    assert court.world.evicted == ["p0"]
+    assert court.counted == ["failed", "done"]
+
+
+async def test_nobody_goes_when_room_appears_while_the_evictions_are_prepared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    court = await full(1, 1)
+    asking = court.world.api.create
+
+    async def while_somebody_ends(path: str, body: object, **query: str) -> object:
+        if ("default", "p1") in court.world.pods:
+            court.world.delete("p1")
+        return await asking(path, body, **query)
+
+    monkeypatch.setattr(court.world.api, "create", while_somebody_ends)
+    court.world.create(pod("vip", HALF, priority=10))
+    await court.ask("vip")
+    assert court.world.evicted == []
+    assert await court.world.schedule("vip") == "a"
+
+
+async def test_a_pod_under_two_budgets_is_left_alone_since_no_eviction_of_it_is_accepted() -> None:
+    court = await full(1, 5)
+    court.budget("one", {"matchLabels": {"app": "p0"}}, allowed=9)
+    court.budget("two", {"matchLabels": {"app": "p0"}}, allowed=9)
     court.world.create(pod("vip", HALF, priority=10))
     await court.ask("vip")
     assert court.world.evicted == ["p1"]

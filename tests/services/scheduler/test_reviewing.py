@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from builders.reviews import asking_pod, patch_in, patched, response_in, review_of
 from tangram.model.cards import Vendor
 from tangram.model.requests import Request
-from tangram.services.scheduler.reviewing import MOST_CONTAINERS, MOST_SENTENCES, ReviewRules, review
+from tangram.services.scheduler.reviewing import MOST_SENTENCES, ReviewRules, review
 from tangram.units.memory import from_gib
+from tangram.vendors.crowded import MOST_CONTAINERS
 from tangram.vendors.settings import AdmissionSettings
 
 Object = dict[str, Any]

@@ -14,6 +14,8 @@ import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from tangram.engine.preempt import adjusted
+from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.model.requests import Request
 from tangram.services.scheduler.binding import Binding, BindOutcome
 from tangram.services.scheduler.desk import Caller, Reply
 from tangram.services.scheduler.explaining import Explaining
@@ -157,7 +159,7 @@ class Answering:
     async def preempt(self, body: bytes) -> Reply:
         began = time.perf_counter()
         try:
-            answer, outcome = self._victims(read_preempt(body)), Outcome.DONE
+            answer, outcome = await self._victims(read_preempt(body)), Outcome.DONE
         except WireError as error:
             # There is no field for an error here; no victims at all is the answer that hurts nobody.
             _log.warning("a question about victims cannot be read: %s", error)
@@ -165,20 +167,32 @@ class Answering:
         self._parts.telemetry.preempted(time.perf_counter() - began, outcome)
         return Reply(_encode(answer))
 
-    def _victims(self, call: PreemptCall) -> Object:
+    async def _victims(self, call: PreemptCall) -> Object:
         """kube-scheduler's victims, corrected by what it does not see."""
         parts = self._parts
-        state = parts.state
-        request = state.read_waiting(call.manifest()).request
+        request = parts.state.read_waiting(call.manifest()).request
         if parts.leadership.why_not_decide() is not None or request is None:
             return preempt_answer(call.victims, call.violations)
         found: dict[str, tuple[str, ...]] = {}
         for node, given in call.victims.items():
-            uids = [PodUid(uid) for uid in given]
-            victims = adjusted(state.ledger, request, state.defaults, NodeName(node), uids)
+            victims = await self._victims_on(request, NodeName(node), [PodUid(uid) for uid in given])
             if victims:
                 found[node] = victims
         return preempt_answer(found, call.violations)
+
+    async def _victims_on(
+        self, request: Request, node: NodeName, given: list[PodUid]
+    ) -> tuple[PodUid, ...] | None:
+        state = self._parts.state
+        victims = adjusted(state.ledger, request, state.defaults, node, given)
+        if victims is None or set(victims) <= set(given):
+            return victims
+        try:
+            spared = await self._parts.preempting.protected_on(request, node)
+        except (ApiError, ApiUnreachable) as error:
+            _log.warning("the pods of %s could not be read, so nobody there has to go: %s", node, error)
+            return None
+        return adjusted(state.ledger, request, state.defaults, node, given, spared=spared)
 
     async def review(self, body: bytes) -> Reply:
         began = time.perf_counter()

@@ -119,13 +119,6 @@ class OwnAuthority:
                 except TimeoutError:
                     continue
 
-    async def begin(self) -> None:
-        """Step until there is something to show."""
-        while self._identity.shown is None:
-            await self._try_step()
-            if self._identity.shown is None:
-                await asyncio.sleep(LOOK_AGAIN_S)
-
     async def _try_step(self) -> None:
         complaint = ""
         try:

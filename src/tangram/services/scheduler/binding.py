@@ -77,14 +77,14 @@ class Binding:
         locks: NodeLocks,
         *,
         now_ns: Callable[[], int] = time.time_ns,
+        wrote: Callable[[], None] = lambda: None,
     ) -> None:
         self._state = state
         self._api = api
         self._leadership = leadership
         self._locks = locks
         self._now_ns = now_ns
-        self.writes = 0
-        """Writes to the API server that were not events."""
+        self._wrote = wrote
 
     async def bind(self, call: BindCall) -> BindResult:
         ref, node = _ref(call), NodeName(call.node)
@@ -185,7 +185,7 @@ class Binding:
 
     async def _send(self, ref: PodRef, node: NodeName, writes: BindingWrites) -> None:
         self._check(self._leadership.why_not_bind())
-        self.writes += 1
+        self._wrote()
         path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/binding"
         try:
             await self._api.call("POST", path, binding_body(ref, node, writes), limit=BIND_LIMIT_S)

@@ -101,7 +101,9 @@ class Filtering:
                 request, call, f"a bind of the pod to {promise.node} is under way", Answered.ERROR
             )
         if promise.unknown:
-            sentence = f"the API server did not say whether the pod is bound to {promise.node}; waiting to know"
+            sentence = (
+                f"the API server did not say whether the pod is bound to {promise.node}; waiting to know"
+            )
             return self._not_yet(request, call, sentence, Answered.ERROR)
         left = reservations.still_there(promise)
         if left:

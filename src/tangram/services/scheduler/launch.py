@@ -62,7 +62,8 @@ async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[st
             await stack.enter_async_context(
                 serving_app(extender_app(scheduler.desk), settings.extender, option="--extender-address")
             )
+        keeping_certificates = await open_outside(stack, scheduler, settings, api)
         await scheduler.start(supervisor)
-        if settings.outside is not None:
-            open_outside(supervisor, scheduler, settings, api)
+        if keeping_certificates is not None:
+            supervisor.lasting("certificates", keeping_certificates)
         return await supervisor.until_stopped()

@@ -25,8 +25,9 @@ OWNER: Final = "tangram.dev/lock-owner"
 """On the node: the UID of the pod the lock was taken for."""
 TRY_EVERY_S: Final = 0.1
 
-Exists = Callable[[str, str, str], bool]
-"""Whether a pod of that namespace, name and UID (any, when empty) is still waiting for its plugin."""
+Waits = Callable[[str, str, str, NodeName], bool]
+"""Whether a pod of that namespace, name and UID (any, when empty) may still need the plugin of that node: one that has
+ended, is gone or was bound to another node does not."""
 
 
 class LockContentionError(Exception):
@@ -37,19 +38,21 @@ class NodeLocks:
     def __init__(
         self,
         api: Api,
-        exists: Exists,
+        waits: Waits,
         *,
         lasts: float = 300.0,
         patience: float = 20.0,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        wrote: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
-        self._exists = exists
+        self._waits = waits
         self.lasts = lasts
         self.patience = patience
         self._now = now
         self._sleep = sleep
+        self._wrote = wrote
 
     async def take(self, node: NodeName, pod: PodRef, value: str) -> None:
         """Wait for the lock and take it. Raises `LockContentionError`, `ApiError` or `ApiUnreachable`."""
@@ -82,7 +85,7 @@ class NodeLocks:
         found = await self._read(node)
         annotations = _annotations(found)
         present = annotations.get(NODE_LOCK)
-        if present is not None and self._is_held(present, annotations.get(OWNER, ""), pod):
+        if present is not None and self._is_held(present, annotations.get(OWNER, ""), pod, node):
             return False
         try:
             await self._write(node, found, value, pod.uid)
@@ -92,7 +95,7 @@ class NodeLocks:
             return False
         return True
 
-    def _is_held(self, present: str, owner: str, pod: PodRef) -> bool:
+    def _is_held(self, present: str, owner: str, pod: PodRef, node: NodeName) -> bool:
         """Whether the lock keeps this pod out. One that cannot be read, or is too old, keeps nobody out."""
         if owner == pod.uid:
             return False
@@ -107,7 +110,7 @@ class NodeLocks:
         if (lock.holder.namespace, lock.holder.name) == (pod.namespace, pod.name) and not owner:
             # HAMi's rule for its own locks, which say no more than the name.
             return False
-        return self._exists(str(lock.holder.namespace), str(lock.holder.name), owner)
+        return self._waits(str(lock.holder.namespace), str(lock.holder.name), owner, node)
 
     async def _read(self, node: NodeName) -> Object:
         return await self._api.get(f"/api/v1/nodes/{node}")
@@ -115,6 +118,7 @@ class NodeLocks:
     async def _write(self, node: NodeName, found: Object, value: str | None, owner: str | None) -> None:
         version = loose.text(loose.members(found.get("metadata")).get("resourceVersion"))
         change = {"metadata": {"resourceVersion": version, "annotations": {NODE_LOCK: value, OWNER: owner}}}
+        self._wrote()
         await self._api.merge(f"/api/v1/nodes/{node}", change)
 
 

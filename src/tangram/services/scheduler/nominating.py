@@ -41,7 +41,13 @@ class Nominator:
     """`wake()` when something may have changed; `run()` until cancelled."""
 
     def __init__(
-        self, state: State, api: Api, may: Callable[[], bool], over_quota: OverQuota = no_quota
+        self,
+        state: State,
+        api: Api,
+        may: Callable[[], bool],
+        over_quota: OverQuota = no_quota,
+        *,
+        wrote: Callable[[], None] = lambda: None,
     ) -> None:
         self._state = state
         self._api = api
@@ -51,6 +57,7 @@ class Nominator:
         """Whether pods are decided about before anybody asks; without, only those that `look_at` names."""
         self._woken = asyncio.Event()
         self._to_write: asyncio.Queue[tuple[Waiting, NodeName]] = asyncio.Queue()
+        self._wrote = wrote
         self.writes = 0
 
     def wake(self, _why: object = None) -> None:
@@ -73,7 +80,8 @@ class Nominator:
             self._decide(waiting)
 
     async def _look_ahead(self) -> None:
-        if self._state.reservations.ahead() > MOST_AHEAD // 2:
+        left = MOST_AHEAD - self._state.reservations.ahead()
+        if left < MOST_AHEAD // 2:
             # Looking through everyone who waits is worth it only for many at once.
             return
         queue = sorted(self._undecided(), key=lambda waiting: -waiting.pod.priority)
@@ -82,9 +90,9 @@ class Nominator:
         for number, waiting in enumerate(queue):
             if number % BATCH == BATCH - 1:
                 await asyncio.sleep(0)
-            if self._state.reservations.ahead() >= MOST_AHEAD:
+            if left <= 0:
                 return
-            self._decide(waiting)
+            left -= self._decide(waiting)
 
     def _undecided(self) -> Iterator[Waiting]:
         state = self._state
@@ -98,22 +106,26 @@ class Nominator:
             if state.reservations.of(uid) is None and not state.reservations.demoted(uid):
                 yield waiting
 
-    def _decide(self, waiting: Waiting) -> None:
+    def _decide(self, waiting: Waiting) -> int:
+        """Promise and nominate; how many pods got a promise by it."""
         request, state = waiting.request, self._state
         if request is None or self._is_decided(request):
-            return
+            return 0
         gang = waiting.queueing.gang
         if gang is not None:
-            if place_gang(state, waiting, gang, Candidates()).placed:
-                for uid in state.gang_members(gang):
-                    self._ask_to_write(uid)
-            return
+            if not place_gang(state, waiting, gang, Candidates()).placed:
+                return 0
+            members = state.gang_members(gang)
+            for uid in members:
+                self._ask_to_write(uid)
+            return len(members)
         found = state.decide(request, Candidates())
         if found.allocation is None or self._over_quota(request, found.allocation) is not None:
-            return
+            return 0
         state.reservations.make(tenant_for(request, found.allocation), ahead=True)
         state.learn(request)
         self._ask_to_write(request.pod.uid)
+        return 1
 
     def _ask_to_write(self, uid: PodUid) -> None:
         promise, seen = self._state.reservations.of(uid), self._state.waiting.get(uid)
@@ -138,6 +150,7 @@ class Nominator:
         path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/status"
         change = {"metadata": {"uid": ref.uid}, "status": {"nominatedNodeName": node}}
         self.writes += 1
+        self._wrote()
         try:
             await self._api.merge(path, change)
         except (ApiError, ApiUnreachable) as error:

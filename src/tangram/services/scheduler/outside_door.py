@@ -1,13 +1,17 @@
-"""The door to other machines, opened once there is a certificate to show."""
+"""The door to other machines, and whoever keeps its certificate.
+
+The door is opened before there is a certificate of our own: an address that cannot be used is told at the start, and
+until the API server has been asked, whoever knocks finds nobody who could prove who they are.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from typing import Final
 
 from tangram.daemon.certificates import service_names
-from tangram.daemon.running import Supervisor
 from tangram.daemon.serving_identity import PairFiles, ServingIdentity, read_client_authority
 from tangram.daemon.web_serving import serving_app
 from tangram.kube.api import Api
@@ -19,39 +23,36 @@ from tangram.services.scheduler.settings import SchedulerSettings
 
 OPTION: Final = "--https-address"
 
+Keeping = Callable[[], Coroutine[None, None, None]]
+"""Runs for ever, and renews the certificate meanwhile."""
 
-def open_outside(supervisor: Supervisor, scheduler: Scheduler, settings: SchedulerSettings, api: Api) -> None:
-    """Begin to serve other machines. Raises `SettingError` for files that cannot be used."""
+
+async def open_outside(
+    stack: AsyncExitStack, scheduler: Scheduler, settings: SchedulerSettings, api: Api
+) -> Keeping | None:
+    """Serve other machines until the stack unwinds, where that is wanted; what the caller must keep running for it.
+
+    Raises `SettingError` for an address or files that cannot be used.
+    """
+    if settings.outside is None:
+        return None
     authority = b"" if settings.client_authority is None else read_client_authority(settings.client_authority)
     identity = ServingIdentity(_now, authority)
     scheduler.also_unready(identity.unready)
+    keeping = _keeping(identity, settings, api)
+    app = outside_app(scheduler.desk, Rights(api), verbs_by_certificate=settings.client_authority is not None)
+    await stack.enter_async_context(serving_app(app, settings.outside, identity.context, option=OPTION))
+    return keeping
+
+
+def _keeping(identity: ServingIdentity, settings: SchedulerSettings, api: Api) -> Keeping:
     if settings.certificate is not None:
         files = PairFiles(identity, settings.certificate.certificate, settings.certificate.key)
         files.begin()
-        supervisor.lasting("certificate files", files.follow)
-        supervisor.vital("the outside door", _serve(scheduler, settings, api, identity))
-        return
+        return files.follow
     places = Places(settings.service.namespace, f"{settings.service.name}-tls", settings.webhooks)
     names = service_names(settings.service.name, settings.service.namespace)
-    own = OwnAuthority(api, places, names, identity, now=_now)
-    supervisor.lasting("own certificates", own.follow)
-    supervisor.vital("the outside door", _serve(scheduler, settings, api, identity, own))
-
-
-async def _serve(
-    scheduler: Scheduler,
-    settings: SchedulerSettings,
-    api: Api,
-    identity: ServingIdentity,
-    own: OwnAuthority | None = None,
-) -> None:
-    if settings.outside is None:
-        return
-    if own is not None:
-        await own.begin()
-    app = outside_app(scheduler.desk, Rights(api), verbs_by_certificate=settings.client_authority is not None)
-    async with serving_app(app, settings.outside, identity.context, option=OPTION):
-        await asyncio.Event().wait()
+    return OwnAuthority(api, places, names, identity, now=_now).follow
 
 
 def _now() -> dt.datetime:

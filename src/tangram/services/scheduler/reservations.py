@@ -9,7 +9,7 @@ there is to know; the node is then tried last for that pod, for a while.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -54,6 +54,8 @@ class Reservations:
         self._ledger = ledger
         self._clock = clock
         self.times = times
+        self.ended: Callable[[Literal["bound", "replaced", "released"]], None] = _nobody
+        """Told how each promise ended that did not run out of time."""
         self._promises: dict[PodUid, Promise] = {}
         self._demoted: dict[PodUid, dict[NodeName, float]] = {}
 
@@ -74,8 +76,11 @@ class Reservations:
         lasts = self.times.long_promise if long else self.times.promise
         made = Promise(node=tenant.allocation.node, ahead=ahead, long=long)
         expires = self._clock() + lasts
+        replaces = uid in self._promises
         if self._ledger.reserve(tenant, expires_at=expires, attempt=self._ledger.begin_attempt()):
             self._promises[uid] = made
+            if replaces:
+                self.ended("replaced")
         return made
 
     def hold(self, tenant: Tenant, until_gone: frozenset[PodUid]) -> None:
@@ -133,10 +138,12 @@ class Reservations:
         """The promise is given up."""
         if self._promises.pop(uid, None) is not None:
             self._ledger.release(uid)
+            self.ended("released")
 
     def bound(self, uid: PodUid) -> None:
         """The pod is bound, so what it holds is no promise any more."""
-        self._promises.pop(uid, None)
+        if self._promises.pop(uid, None) is not None:
+            self.ended("bound")
         self._demoted.pop(uid, None)
 
     def forget(self, uid: PodUid) -> None:
@@ -177,3 +184,7 @@ class Reservations:
     def ahead(self) -> int:
         """How many promises nobody has asked for yet."""
         return sum(promise.ahead for promise in self._promises.values())
+
+
+def _nobody(_how: str) -> None:
+    return None

@@ -21,6 +21,7 @@ from tangram.services.scheduler.desk import Reply
 from tangram.units.ids import Namespace
 from tangram.units.refusal import quoted
 from tangram.vendors.admission import admit
+from tangram.vendors.crowded import MOST_CONTAINERS, crowded
 from tangram.vendors.renaming import usual_names
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.vendors.wording import sentence
@@ -45,7 +46,6 @@ OPT_OUT: Final = ("hami.io/webhook", "ignore")
 """On a pod or its namespace; for namespaces the webhook's registration looks."""
 
 MOST_SENTENCES: Final = 8
-MOST_CONTAINERS: Final = 64
 
 _MARKS: Final = tuple(f'"{name}"'.encode() for name in sorted(usual_names()))
 _ESCAPES: Final = (rb"\u", rb"\/")
@@ -164,7 +164,7 @@ def _node_assigned(pod: Pod) -> tuple[Refusal, ...]:
 
 
 def _too_many(manifest: Object, containers: int, rules: ReviewRules) -> tuple[Refusal, ...]:
-    """A no to pods whose reading would keep everybody else waiting; nobody means them."""
+    """The refusal of a pod that is not even read, because reading it would keep everybody else waiting."""
     names = usual_names() | frozenset(rules.settings.renamed)
     asking = any(
         name in loose.members(loose.members(entry.get("resources")).get(side))
@@ -172,18 +172,7 @@ def _too_many(manifest: Object, containers: int, rules: ReviewRules) -> tuple[Re
         for side in ("limits", "requests")
         for name in names
     )
-    if not asking:
-        return ()
-    return (
-        Refusal(
-            "too-many-containers",
-            sentence(
-                f"the pod asks for cards and has {containers} containers",
-                f"a pod that asks for cards has at most {MOST_CONTAINERS}",
-                "split it into several pods",
-            ),
-        ),
-    )
+    return crowded(containers) if asking else ()
 
 
 def _refuse(asked: Review, refusals: Sequence[Refusal]) -> bytes:

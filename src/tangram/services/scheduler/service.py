@@ -37,9 +37,10 @@ from tangram.services.scheduler.seen import Seen
 from tangram.services.scheduler.settings import SchedulerSettings
 from tangram.services.scheduler.state import State
 from tangram.services.scheduler.takeover import Takeover
-from tangram.services.scheduler.telemetry import Figures, Telemetry
+from tangram.services.scheduler.telemetry import Figures, Telemetry, Written
 from tangram.services.scheduler.telling import Telling
 from tangram.services.scheduler.verdicts import Verdicts
+from tangram.units.ids import NodeName
 from tangram.wire.trust_policy import TrustedAccounts
 
 COMPONENT: Final = "tangram-scheduler"
@@ -70,18 +71,30 @@ class Scheduler:
         self.leadership: Final = Leadership(self._lease, clock)
         self._recorder: Final = Recorder(api, COMPONENT, settings.identity)
         telling = Telling(self._recorder)
-        self._locks: Final = NodeLocks(api, self._waits_for_plugin)
-        self._nominator: Final = Nominator(self.state, api, self._may_decide, self._book.over)
+        self._locks: Final = NodeLocks(api, self._waits_for_plugin, wrote=self._counting("lock"))
+        self._nominator: Final = Nominator(
+            self.state, api, self._may_decide, self._book.over, wrote=self._counting("nomination")
+        )
         self._second_looks: Final = SecondLooks(self.state, self._nominator.look_at, clock)
         self._takeover: Final = Takeover(api, self.leadership, self._nominator.wake)
-        self._preempting: Final = Preempting(self.state, api, self._may_decide, telling.preempted)
-        self._binding: Final = Binding(self.state, api, self.leadership, self._locks)
+        self._preempting: Final = Preempting(
+            self.state,
+            api,
+            self._may_decide,
+            telling.preempted,
+            counted=self._telemetry.evicted,
+            wrote=self._telemetry.wrote,
+        )
+        self._binding: Final = Binding(
+            self.state, api, self.leadership, self._locks, wrote=self._counting("binding")
+        )
         self.copies: Final = Copies(
             api, self.state, self.leadership, self._book.quota_changed, self._preempting.budget_changed
         )
         self.copies.pod_listeners.append(self._pod_changed)
         self.copies.node_listeners.append(self._second_looks.changed)
         self.state.arrived = self._nominator.wake
+        self.state.reservations.ended = self._telemetry.promise_ended
         self._exposition: Final = Exposition(
             self._telemetry.registry,
             self.state.ledger,
@@ -192,15 +205,23 @@ class Scheduler:
             scheduler=self._settings.account, peers=config.trusted_accounts, agents=self._settings.agents
         )
 
+    def _counting(self, thing: Written) -> Callable[[], None]:
+        return lambda: self._telemetry.wrote(thing)
+
     def _lease_changed(self, ours: bool) -> None:  # noqa: FBT001 - a callback with one fact
         self._takeover.lease_changed(ours)
 
     def _may_decide(self) -> bool:
         return self.leadership.why_not_decide() is None
 
-    def _waits_for_plugin(self, namespace: str, name: str, uid: str) -> bool:
+    def _waits_for_plugin(self, namespace: str, name: str, uid: str, node: NodeName) -> bool:
         known = self.state.known(namespace, name)
-        return known is not None and not known.ended and uid in ("", known.ref.uid)
+        return (
+            known is not None
+            and not known.ended
+            and uid in ("", known.ref.uid)
+            and known.node in (None, node)
+        )
 
     def _pod_changed(self, change: Change[Seen]) -> None:
         if change.old is not None and (change.new is None or change.new.ended):

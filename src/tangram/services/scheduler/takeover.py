@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tangram.kube.api import Api
+from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.services.scheduler.copies import PODS
 from tangram.services.scheduler.leadership import Leadership
 
@@ -39,7 +40,13 @@ class Takeover:
         while True:
             await self._gained.wait()
             self._gained.clear()
-            await self._api.get(PODS, limit="1")
+            try:
+                await self._api.get(PODS, limit="1")
+            except (ApiError, ApiUnreachable) as error:
+                _log.warning("what the last holder did cannot be read yet: %s", error)
+                await asyncio.sleep(SETTLE_S)
+                self._gained.set()
+                continue
             await asyncio.sleep(SETTLE_S)
             if not self._gained.is_set():
                 self._leadership.caught_up = True

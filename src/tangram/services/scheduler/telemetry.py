@@ -6,9 +6,9 @@ have fine steps from a fifth of a millisecond on, because a slow filter call is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -23,8 +23,11 @@ STEPS_S: Final = (
     0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.1, 0.2, 0.5, 1, 2, 5,
 )  # fmt: skip
 
-Written = Literal["binding", "nomination", "condition", "eviction", "lock", "pod", "webhook", "secret"]
-"""What was written to the API server; events are not counted."""
+Written = Literal["binding", "nomination", "eviction", "lock"]
+"""What was written to the API server for a pod; events are not counted."""
+Evicted = Literal["done", "budget", "gone", "failed"]
+Ended = Literal["bound", "expired", "replaced", "released"]
+Reload = Literal["taken", "refused"]
 
 
 class Outcome(StrEnum):
@@ -66,10 +69,22 @@ class Telemetry:
         self._binds = _Verb(registry, "bind", "Time to answer a bind call, the Binding itself included.")
         self._preempts = _Verb(registry, "preempt", "Time to answer a preempt call.")
         self._reviews = _Verb(registry, "review", "Time to answer an admission review.")
-        self._writes = _counter(registry, "api_writes", "Writes to the API server, events apart.", "object")
-        self._evictions = _counter(registry, "evictions", "Pods evicted to make room for others.", "outcome")
-        self._promises = _counter(registry, "promises", "Reservations, by how they ended.", "end")
-        self._reloads = _counter(registry, "config_reloads", "Changes of a configuration file.", "outcome")
+        self._writes = _counter(
+            registry,
+            "api_writes",
+            "Writes to the API server for pods, events apart.",
+            "object",
+            get_args(Written),
+        )
+        self._evictions = _counter(
+            registry, "evictions", "Pods evicted to make room for others.", "outcome", get_args(Evicted)
+        )
+        self._promises = _counter(
+            registry, "promises", "Reservations, by how they ended.", "end", get_args(Ended)
+        )
+        self._reloads = _counter(
+            registry, "config_reloads", "Changes of a configuration file.", "outcome", get_args(Reload)
+        )
 
     def filtered(self, seconds: float, outcome: Outcome) -> None:
         self._filters.took(seconds, outcome)
@@ -86,13 +101,13 @@ class Telemetry:
     def wrote(self, thing: Written, times: int = 1) -> None:
         self._writes.labels(thing).inc(times)
 
-    def evicted(self, outcome: Literal["done", "budget", "gone", "failed"]) -> None:
+    def evicted(self, outcome: Evicted) -> None:
         self._evictions.labels(outcome).inc()
 
-    def promise_ended(self, end: Literal["bound", "expired", "replaced", "released"], times: int = 1) -> None:
+    def promise_ended(self, end: Ended, times: int = 1) -> None:
         self._promises.labels(end).inc(times)
 
-    def reloaded(self, outcome: Literal["taken", "refused"]) -> None:
+    def reloaded(self, outcome: Reload) -> None:
         self._reloads.labels(outcome).inc()
 
     def observe(self, figures: Callable[[], Figures]) -> None:
@@ -105,10 +120,9 @@ class _Verb:
         self._seconds = Histogram(
             f"tangram_scheduler_{verb}_seconds", sentence, registry=registry, buckets=STEPS_S
         )
-        self._outcomes = _counter(registry, f"{verb}s", f"Calls of {verb}, by how they ended.", "outcome")
-        for outcome in Outcome:
-            # A rate over a series that appears with its first event misses that event.
-            self._outcomes.labels(outcome.value)
+        self._outcomes = _counter(
+            registry, f"{verb}s", f"Calls of {verb}, by how they ended.", "outcome", tuple(Outcome)
+        )
 
     def took(self, seconds: float, outcome: Outcome) -> None:
         self._seconds.observe(seconds)
@@ -172,5 +186,11 @@ def _family(name: str, sentence: str, label: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"tangram_scheduler_{name}", sentence, labels=(label,))
 
 
-def _counter(registry: CollectorRegistry, name: str, sentence: str, label: str) -> Counter:
-    return Counter(f"tangram_scheduler_{name}", sentence, (label,), registry=registry)
+def _counter(
+    registry: CollectorRegistry, name: str, sentence: str, label: str, values: Sequence[str]
+) -> Counter:
+    made = Counter(f"tangram_scheduler_{name}", sentence, (label,), registry=registry)
+    for value in values:
+        # A rate over a series that appears with its first event misses that event.
+        made.labels(value)
+    return made

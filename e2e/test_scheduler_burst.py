@@ -13,6 +13,7 @@ from e2e.agent_kit import slices
 from e2e.agent_view_kit import SGPU, VCORE, VMEMORY
 from e2e.audit_kit import Audit, auditing
 from e2e.card_nodes_kit import CARD_MIB, Pool, agent_node, empty, pooled
+from e2e.priorities_kit import HIGH, LOW, make_priorities, names_left, ranked
 from e2e.scheduler_kit import Placement, placing, slices_in, until_bound
 from e2e.scheduling_kit import NOBODY, Load, bind, poll_until
 from testbed.api import Object, path_of
@@ -165,6 +166,27 @@ async def place_by_hand(pool: Pool, name: str, node: str, card: str) -> None:
     await pool.cluster.api.create(made)
     load = Load(annotations=slices([(card, CARD_MIB, 100)]))
     await bind(pool.cluster.api, made["metadata"]["name"], node, load)
+
+
+async def test_room_that_was_promised_ahead_is_for_the_more_important_pod_that_came_later_and_nobody_goes(
+    placement: Placement, unique: Unique
+) -> None:
+    cluster, name = placement.cluster, unique("later")
+    await make_priorities(cluster.api)
+    async with pooled(cluster, name, [agent_node(f"{name}-0")]) as pool:
+        async with kube_scheduler_held(cluster):
+            await create_all(pool, (ranked(pool.pod(f"low-{number}", part(50)), LOW) for number in range(4)))
+            await until_all(pool, lambda seen: bool(nominated(seen)), "all promised")
+            urgent = ranked(pool.pod("urgent", part(100)), HIGH)
+            await cluster.api.create(urgent)
+        await until_bound(cluster, urgent["metadata"]["name"])
+
+        async def settled() -> bool:
+            return sum(is_bound(one) for one in await pool.pods()) == 3
+
+        await poll_until(settled, within=LONG, what="two of the others bound")
+        check_nothing_sold_twice(one for one in await pool.pods() if is_bound(one))
+        assert await names_left(pool) == {"urgent", *(f"low-{number}" for number in range(4))}
 
 
 async def test_a_pod_that_somebody_else_nominated_keeps_its_node(pool: Pool) -> None:

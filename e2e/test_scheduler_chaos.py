@@ -16,14 +16,15 @@ from e2e.agent_kit import AgentNode
 from e2e.agent_kit import agent_node as with_agent
 from e2e.agent_view_kit import SGPU, VCORE, VMEMORY, all_slices
 from e2e.agent_watch_kit import until
-from e2e.sums_kit import Room, summed
 from e2e.card_nodes_kit import POOL, Pool, agent_node, closed_node, pooled
 from e2e.closed_plugin_kit import lock_of, plugin
-from e2e.pairs_kit import LEASE_PATH, Cutter, Pairs, pairs, reader_token
+from e2e.pairs_kit import LEASE_PATH, Cutter, Pair, Pairs, pairs, reader_token
 from e2e.restarts_kit import PATIENCE
 from e2e.scheduler_kit import SCHEDULER, slices_in, until_waiting
+from e2e.scheduling_kit import scheduled
+from e2e.sums_kit import Room, summed
 from testbed import controlplane
-from testbed.api import ApiRefused, Object, path_of
+from testbed.api import ApiRefused, NotInTime, Object, path_of
 from testbed.cluster import Cluster
 from testbed.manifests import container, is_bound, is_over, is_running
 from testbed.options import Options
@@ -34,7 +35,8 @@ API_SERVER = "kube-apiserver"
 KILLS = 20
 BURST = 500
 NODES = 12
-CLOSED_PODS = 8
+CLOSED = "a-closed"
+"""First by its name, so that pods go there as long as there is room."""
 REPLICAS = 10
 TENTH: dict[str, str | int] = {SGPU: 1, VCORE: 10, VMEMORY: 4}
 CARDS = "tangram: cards/v1\ncards:\n- {product: C500, count: 1, sliced: true}\n"
@@ -90,8 +92,16 @@ class Bound:
         if is_bound(one):
             self._names.add(one["metadata"]["name"])
 
-    async def until(self, count: int, within: float = PATIENCE) -> None:
-        await until(lambda: len(self) >= count, f"{count} pods are bound", within=within, pause=0.01)
+    async def until(self, count: int) -> None:
+        try:
+            await until(lambda: len(self) >= count, f"{count} pods are bound", pause=0.01)
+        except NotInTime as late:
+            waiting = {
+                one["metadata"]["name"]: scheduled(one).get("message", "nothing")
+                for one in await self._pool.pods()
+                if not is_bound(one)
+            }
+            raise NotInTime(f"{late}; {len(self)} are, and the others say: {waiting}") from None
 
 
 class Day:
@@ -124,8 +134,8 @@ class Day:
         await self.create(*(self.pool.pod(f"{self.made + n}", TENTH) for n in range(count)))
         self.made += count
 
-    async def kill_leader(self) -> None:
-        """Both processes of the active pair at once; they come back as a standby."""
+    async def new_leader(self) -> Pair:
+        """Who leads, once it is not the one that was killed last."""
 
         async def led_by_another() -> bool:
             try:
@@ -134,9 +144,18 @@ class Day:
                 return False
 
         await until(led_by_another, "somebody else leads")
-        leader = await self.both.until_held()
+        return await self.both.until_held()
+
+    async def kill(self, leader: Pair, *, at_once: bool) -> None:
+        """Both processes of a pair together; they come back as a standby.
+
+        The other leads when the Lease has run out, or at once, when somebody who knows what happened gives it up.
+        """
         self.killed = await self.both.identity()
         await leader.stop(signal.SIGKILL)
+        if at_once:
+            change = {"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}}
+            await steady(lambda: self.cluster.api.patch(LEASE_PATH, change))
         await leader.start()
 
     async def restart_api_server(self) -> None:
@@ -183,9 +202,7 @@ async def bad_day() -> AsyncGenerator[Day]:
         cutter = await stack.enter_async_context(Cutter(cluster).serving())
         both = await stack.enter_async_context(pairs(cluster, kubeconfig=cutter.kubeconfig))
         nodes = [agent_node(f"chaos-{n}", 8) for n in range(NODES)]
-        pool = await stack.enter_async_context(
-            pooled(cluster, "chaos", [*nodes, closed_node("chaos-closed", 1)])
-        )
+        pool = await stack.enter_async_context(pooled(cluster, "chaos", [*nodes, closed_node(CLOSED, 1)]))
         yield Day(pool, both, cutter, node)
 
 
@@ -230,26 +247,24 @@ def exactly(pool: Pool, rooms: dict[str, Room]) -> list[Object]:
 
 
 async def test_after_twenty_kills_and_all_else_every_pod_has_its_cards_and_nothing_is_left_behind() -> None:
-    async with bad_day() as day, plugin(day.cluster, "chaos-closed") as served:
+    async with bad_day() as day, plugin(day.cluster, CLOSED) as served:
         cluster, pool = day.cluster, day.pool
         token = await reader_token(cluster)
         began = time.monotonic()
         impossible = pool.pod("impossible", {SGPU: 1, VCORE: 10, VMEMORY: 65})
-        locked = [pool.pod(f"closed-{n}", TENTH) for n in range(CLOSED_PODS)]
-        for one in locked:
-            one["spec"]["nodeSelector"]["kubernetes.io/hostname"] = "chaos-closed"
-        await day.create(deployment(str(day.node.name)), impossible, *locked)
+        await day.create(deployment(str(day.node.name)), impossible)
         async with Bound(pool).followed() as bound:
             await day.more(BURST)
             for number in range(KILLS):
                 if len(bound) + 40 > day.made:
                     await day.more(40)
+                leader = await day.new_leader()
                 await bound.until(len(bound) + 5)
                 await day.disturb(number)
-                await day.kill_leader()
+                await day.kill(leader, at_once=number % 2 == 1)
                 await day.break_down(number)
             print(f"{KILLS} kills within {time.monotonic() - began:.0f} s, {len(bound)} pods bound")  # noqa: T201
-            await bound.until(day.made + CLOSED_PODS)
+            await bound.until(day.made)
 
         # Every pod that can go has gone, and the one that cannot says why.
         assert "memory" in (await until_waiting(cluster, impossible["metadata"]["name"])).lower()
@@ -261,7 +276,7 @@ async def test_after_twenty_kills_and_all_else_every_pod_has_its_cards_and_nothi
         await until(real_runs, "the pods on the real node run", within=2 * PATIENCE)
         nodes = await cluster.api.list(path_of("Node"))
         everyone = [*await pool.pods(), *await real_pods(cluster)]
-        managed = [one for one in everyone if one["spec"].get("nodeName") != "chaos-closed"]
+        managed = [one for one in everyone if one["spec"].get("nodeName") != CLOSED]
         left = summed(nodes, managed)
         given = sorted(each for one in await real_pods(cluster) for row in slices_in(one) for each in row)
         await until(
@@ -273,21 +288,20 @@ async def test_after_twenty_kills_and_all_else_every_pod_has_its_cards_and_nothi
 
         # The plugin has served every pod of its node once, and the lock is nobody's.
         async def unlocked() -> bool:
-            return not await lock_of(cluster, "chaos-closed")
+            return not await lock_of(cluster, CLOSED)
 
         await until(unlocked, "the lock is given back")
-        there = [one["metadata"]["name"] for one in everyone if one["spec"].get("nodeName") == "chaos-closed"]
+        there = [one["metadata"]["name"] for one in everyone if one["spec"].get("nodeName") == CLOSED]
         assert sorted(served) == sorted(there)
+        assert len(served) == 10
 
         # No promise is left: pods that need exactly what the sums leave have room.
         rest = exactly(pool, {card: room for card, room in left.items() if room.node != str(day.node.name)})
         assert rest
         await day.create(*rest)
         async with Bound(pool).followed() as bound:
-            await bound.until(day.made + CLOSED_PODS + len(rest))
-        left = summed(
-            nodes, [one for one in await pool.pods() if one["spec"].get("nodeName") != "chaos-closed"]
-        )
+            await bound.until(day.made + len(rest))
+        left = summed(nodes, [one for one in await pool.pods() if one["spec"].get("nodeName") != CLOSED])
         assert {room.percent for room in left.values() if room.node != str(day.node.name)} == {0}
         active = await day.both.until_held()
 

@@ -228,3 +228,20 @@ async def test_what_ended_pods_held_is_there_for_others_though_their_objects_sta
         path = path_of("Pod", first["metadata"]["name"]) + "/status"
         await object_fleet.api.patch(path, {"status": {"phase": "Succeeded"}})
         await until_bound(object_fleet, second["metadata"]["name"])
+
+
+async def test_a_pod_that_is_refused_while_room_is_freed_is_not_left_parked(
+    object_fleet: Cluster, unique: Unique
+) -> None:
+    # kube-scheduler asks the moment it hears, at times before our own copy has; each round is another chance for that.
+    name = unique("parked")
+    nodes = [agent_node(f"{name}-{n}", 1) for n in range(20)]
+    async with pooled(object_fleet, name, nodes) as pool:
+        full = part(100, 64)
+        held = [await pool.fill(f"held-{n}", f"{name}-{n}", full) for n in range(20)]
+        for number, one in enumerate(held):
+            late = pool.pod(f"late-{number}", full)
+            await object_fleet.api.create(late)
+            await until_waiting(object_fleet, late["metadata"]["name"])
+            await object_fleet.api.delete(path_of("Pod", one["metadata"]["name"]), grace=0)
+            await until_bound(object_fleet, late["metadata"]["name"])

@@ -160,7 +160,20 @@ async def test_of_shares_the_fewest_and_of_those_the_least_important_go(
         assert len(await names_left(pool) & {"a-half", "a-other-half"}) == 1
 
 
-async def test_a_budget_spares_the_cheapest_and_when_only_it_would_help_nobody_goes(
+async def test_somebody_goes_when_there_are_free_cards_enough_and_they_are_the_wrong_ones(
+    fleet_with_ranks: Cluster, unique: Unique
+) -> None:
+    name = unique("wrong")
+    node = f"{name}-0"
+    async with pooled(fleet_with_ranks, name, [agent_node(node, 4, whole=True, topology=PAIRS)]) as pool:
+        for number, priority in ((1, MIDDLE), (3, LOW)):
+            await held(pool, f"p{number}", node, {GPU: 1}, number, priority=priority)
+        seen = await pool.bound(ranked(pool.pod("pair", {GPU: 2}, **{SCOPE: "link"}), HIGH))
+        assert whole(seen) == [2, 3]
+        assert await names_left(pool) == {"p1", "pair"}
+
+
+async def test_a_budget_spares_the_cheapest_and_when_only_it_would_help_nobody_goes_before_the_budget_does(
     fleet_with_ranks: Cluster, unique: Unique
 ) -> None:
     name = unique("budget")
@@ -179,6 +192,9 @@ async def test_a_budget_spares_the_cheapest_and_when_only_it_would_help_nobody_g
             await pool.cluster.api.create(second)
             await nobody_went_for(pool, second, beside)
             assert await names_left(pool) == {"kept", "first", "second", "marker"}
+        # The budget is gone, and nobody has to ask again.
+        await until_bound(pool.cluster, name_of(second))
+        assert await names_left(pool) == {"first", "second", "marker"}
 
 
 async def test_a_budget_is_not_spent_on_half_of_what_is_needed(

@@ -2,6 +2,7 @@
 they went for.
 """
 
+import signal
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +12,9 @@ from e2e.agent_kit import AgentNode
 from e2e.agent_view_kit import (
     GPU,
     SGPU,
+    VCORE,
+    VMEMORY,
+    WHOLE_GIVEN,
     Setup,
     all_slices,
     asking,
@@ -23,7 +27,8 @@ from e2e.agent_view_kit import (
 )
 from e2e.priorities_kit import HIGH, LOW, MIDDLE, make_priorities, ranked
 from e2e.restarts_kit import PATIENCE
-from e2e.scheduler_kit import Placement, apply, events_of, placing, slices_in, until_waiting
+from e2e.scheduler_kit import Placement, annotations_of, apply, events_of, placing, slices_in, until_waiting
+from e2e.scheduling_kit import poll_until
 from testbed.api import Object, path_of
 from testbed.cluster import Cluster
 from testbed.manifests import container, is_gone, pod
@@ -50,6 +55,17 @@ async def placement(bed: Cluster) -> AsyncIterator[Placement]:
         yield ready
 
 
+def stubborn(name: str) -> Object:
+    """A pod with half a card that takes its time to end."""
+    limits: dict[str, str | int] = {SGPU: 1, VCORE: 50, VMEMORY: 8}
+    return pod(name, container(script=STUBBORN, limits=limits), terminationGracePeriodSeconds=600)
+
+
+async def let_end(cluster: Cluster, name: str) -> None:
+    said = await cluster.kubectl("exec", name, "--", "touch", "/tmp/go")  # noqa: S108 - in the container
+    assert said.status == 0, said.errors
+
+
 def is_leaving(seen: Object) -> bool:
     return "deletionTimestamp" in seen["metadata"]
 
@@ -60,9 +76,7 @@ async def test_a_victim_ends_in_its_own_time_while_its_share_is_kept_for_the_one
     node: AgentNode,
 ) -> None:
     cluster = node.cluster
-    limits: dict[str, str | int] = {SGPU: 1, "metax-tech.com/vcore": 50, "metax-tech.com/vmemory": 8}
-    victim = pod("victim", container(script=STUBBORN, limits=limits), terminationGracePeriodSeconds=600)
-    await apply(cluster, ranked(victim, LOW))
+    await apply(cluster, ranked(stubborn("victim"), LOW))
     await running(node, "victim")
     await apply(cluster, ranked(pod("equal", slice_of(cores=50, gib=8)), HIGH))
     await running(node, "equal")
@@ -78,8 +92,7 @@ async def test_a_victim_ends_in_its_own_time_while_its_share_is_kept_for_the_one
     await apply(cluster, ranked(pod("late", slice_of(cores=50, gib=8)), HIGH))
     await until_waiting(cluster, "late")
 
-    said = await cluster.kubectl("exec", "victim", "--", "touch", "/tmp/go")  # noqa: S108 - in the container
-    assert said.status == 0, said.errors
+    await let_end(cluster, "victim")
     seen = await running(node, "urgent")
     await cluster.until_pod("victim", is_gone, within=PATIENCE)
     ((card, memory, cores),) = slices_in(seen)[0]
@@ -100,19 +113,52 @@ async def test_a_victim_ends_in_its_own_time_while_its_share_is_kept_for_the_one
     await running(node, "late")
 
 
+@on(ONE_CARD)
+async def test_a_scheduler_that_dies_while_victims_end_takes_no_second_victim_when_it_is_back(
+    node: AgentNode, placement: Placement
+) -> None:
+    cluster = node.cluster
+    for name in ("victim", "with-equal-right"):
+        await apply(cluster, ranked(stubborn(name), LOW))
+        await running(node, name)
+    await apply(cluster, ranked(pod("urgent", slice_of(cores=50, gib=16)), HIGH))
+    await cluster.until_pod("victim", is_leaving, within=PATIENCE, what="the victim leaving")
+    await placement.stop(signal.SIGKILL)
+    await placement.start()
+    # Something changes, so kube-scheduler asks the new one, which knows of no promise.
+    before = len(await events_of(cluster, "urgent"))
+    await cluster.api.patch(
+        path_of("Node", str(node.name)), {"metadata": {"labels": {"something": "changed"}}}
+    )
+
+    async def asked_again() -> bool:
+        return len(await events_of(cluster, "urgent")) > before
+
+    await poll_until(asked_again, within=PATIENCE, what="the new one being asked")
+    await let_end(cluster, "victim")
+    await running(node, "urgent")
+    assert not is_leaving(await running(node, "with-equal-right"))
+    await let_end(cluster, "with-equal-right")
+
+
 @on(TWO_CARDS)
 async def test_the_container_finds_the_very_card_whose_holder_had_to_go(node: AgentNode) -> None:
     cluster = node.cluster
-    first, second = metax(node)
-    for name, card, priority in (("cheap", first, LOW), ("dear", second, MIDDLE)):
-        made = ranked(pod(name, asking(gpu=1)), priority)
-        made["metadata"]["annotations"] = {"metax-tech.com/use-gpuuuid": card.uuid}
-        await apply(cluster, made)
+    for name, priority in (("cheap", LOW), ("dear", MIDDLE)):
+        await apply(cluster, ranked(pod(name, asking(gpu=1)), priority))
         await running(node, name)
-        assert (await inside(node, name)).nodes == nodes_of([card])
+    found = (await inside(node, "dear")).nodes
+    (card,) = [one for one in metax(node) if nodes_of([one]) == found]
+    # Which of two whole cards it is, is the kubelet's choice in the end; the agent writes it down.
+    await cluster.until_pod(
+        "dear",
+        lambda seen: card.uuid in annotations_of(seen)[WHOLE_GIVEN],
+        within=PATIENCE,
+        what="card noted",
+    )
     urgent = ranked(pod("urgent", asking(gpu=1)), HIGH)
-    urgent["metadata"]["annotations"] = {"metax-tech.com/use-gpuuuid": second.uuid}
+    urgent["metadata"]["annotations"] = {"metax-tech.com/use-gpuuuid": card.uuid}
     await apply(cluster, urgent)
-    assert (await inside(node, "urgent")).nodes == nodes_of([second])
+    assert (await inside(node, "urgent")).nodes == nodes_of([card])
     await cluster.until_pod("dear", is_gone, within=PATIENCE)
     assert not is_leaving(await running(node, "cheap"))

@@ -12,12 +12,13 @@ DEFECTS = 41
 PARTS = {"API client", "charts", "metrics", "node agent", "scheduler", "webhook"}
 
 _ROW = re.compile(r"\| (B\d+) \| (.+?) \| (.+?) \|")
+_ISSUE = re.compile(r"\| (\d+(?:, \d+)*) \| (.+?) \| (.+?) \|")
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
-def rows() -> list[tuple[str, str, str]]:
+def rows(form: re.Pattern[str] = _ROW) -> list[tuple[str, str, str]]:
     page = (ROOT / "docs" / "hami-defects.md").read_text().splitlines()
-    found = [row for line in page if (row := _ROW.fullmatch(line)) is not None]
+    found = [row for line in page if (row := form.fullmatch(line)) is not None]
     return [(row[1], row[2], row[3]) for row in found]
 
 
@@ -27,7 +28,7 @@ def names_in(path: str) -> frozenset[str]:
     found: set[str] = set()
     for node in ast.parse((ROOT / path).read_text()).body:
         match node:
-            case ast.FunctionDef(name=name):
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 found.add(name)
             case ast.Assign(targets=[ast.Name(id=name)]):
                 found.add(name)
@@ -41,17 +42,42 @@ def test_every_defect_is_listed_once_in_order() -> None:
 
 
 @pytest.mark.parametrize(("number", "held_by"), [pytest.param(row[0], row[2], id=row[0]) for row in rows()])
-def test_a_defect_is_held_by_a_test_or_a_part_or_is_not_ours(number: str, held_by: str) -> None:
-    test = _TEST.fullmatch(held_by)
-    if test is not None:
+def test_a_defect_is_held_by_tests_or_a_part_or_is_not_ours(number: str, held_by: str) -> None:
+    if held_by.startswith("owner: "):
+        assert held_by.removeprefix("owner: ") in PARTS
+    elif held_by.startswith("not ours: "):
+        assert re.fullmatch(r"not ours: .{20,}", held_by), f"{number}: {held_by}"
+    else:
+        check_tests(number, held_by)
+
+
+@pytest.mark.parametrize(
+    ("number", "held_by"), [pytest.param(row[0], row[2], id=row[0]) for row in rows(_ISSUE)]
+)
+def test_what_people_reported_is_held_by_tests(number: str, held_by: str) -> None:
+    check_tests(number, held_by)
+
+
+def check_tests(number: str, held_by: str) -> None:
+    for each in held_by.split("<br>"):
+        test = _TEST.fullmatch(each)
+        assert test is not None, f"{number} names {each}, which is no test"
         path, name = test.groups()
         assert (ROOT / path).is_file(), f"{number} names {path}, which does not exist"
         assert name in names_in(path), f"{number} names {name}, which {path} does not have"
         assert name.lower().startswith("test")
-    elif held_by.startswith("owner: "):
-        assert held_by.removeprefix("owner: ") in PARTS
-    else:
-        assert re.fullmatch(r"not ours: .{20,}", held_by), f"{number}: {held_by}"
+
+
+def test_every_test_that_is_named_after_a_defect_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "hami-defects.md").read_text()
+    folder = ROOT / "tests" / "services" / "scheduler"
+    named = {
+        f"tests/services/scheduler/{path.name}::{name}"
+        for path in folder.glob("test_*.py")
+        for name in names_in(str(path.relative_to(ROOT)))
+        if re.match(r"test_(b\d+|\d+)_", name)
+    }
+    assert sorted(each for each in named if f"`{each}`" not in page) == []
 
 
 def test_every_defect_says_what_it_was_in_a_line() -> None:

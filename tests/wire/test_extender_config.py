@@ -58,7 +58,7 @@ def test_a_whole_configuration_looks_at_every_node_and_elects_by_its_lease() -> 
         extender_entry(URL), ["tangram-scheduler", "hami-scheduler"], kubeconfig="/k", lease=("sys", "cards")
     )
     assert made["kind"] == "KubeSchedulerConfiguration"
-    assert made["clientConnection"] == {"kubeconfig": "/k"}
+    assert made["clientConnection"] == {"kubeconfig": "/k", "qps": 500, "burst": 1000}
     assert made["leaderElection"] == {
         "leaderElect": True,
         "resourceLock": "leases",

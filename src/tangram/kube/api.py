@@ -122,19 +122,35 @@ class Api:
     async def pages(
         self, path: str, query: Mapping[str, str], size: int = PAGE, *, limit: float | None = None
     ) -> AsyncGenerator[Object]:
-        """A list in pages of so many items, each as the server sent it. The server may end it half way with a 410."""
-        token = ""
-        while True:
+        """A list in pages of so many items, each as the server sent it. The server may end it half way with a 410.
+
+        While one page is being read the next is on its way.
+        """
+
+        def ask(token: str) -> asyncio.Task[Object]:
             asked = {**query, "limit": str(size)} | ({"continue": token} if token else {})
-            page = await self.call("GET", path, query=asked, limit=limit)
-            if not loose.is_list(page.get("items", [])) and page["items"] is not None:
-                raise ApiUnreachable(f"GET {path}: the answer is no list")
-            yield page
-            before, token = token, loose.text(loose.members(page.get("metadata")).get("continue"))
-            if not token:
-                return
-            if token == before:
-                raise ApiUnreachable(f"GET {path}: the list goes round in a circle")
+            return asyncio.create_task(self.call("GET", path, query=asked, limit=limit))
+
+        token, coming = "", ask("")
+        try:
+            while True:
+                page = await coming
+                if not loose.is_list(page.get("items", [])) and page["items"] is not None:
+                    raise ApiUnreachable(f"GET {path}: the answer is no list")
+                before, token = token, loose.text(loose.members(page.get("metadata")).get("continue"))
+                if token and token == before:
+                    raise ApiUnreachable(f"GET {path}: the list goes round in a circle")
+                if token:
+                    coming = ask(token)
+                yield page
+                if not token:
+                    return
+        finally:
+            coming.cancel()
+            # What it ended with is nobody's business any more.
+            await asyncio.wait({coming})
+            if not coming.cancelled():
+                coming.exception()
 
     async def list_all(self, path: str, query: Mapping[str, str] | None = None) -> list[Object]:
         """Every object of a list, in the server's order."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Final, Generic
 
@@ -30,6 +30,7 @@ FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 5.0
 """A copy must not stay old for long after the server is back. One that is overloaded asks for more by Retry-After."""
 PAGE: Final = 500
+PART: Final = 50
 PAGE_LIMIT_S: Final = 60.0
 PATIENCE: Final = 5
 """Watches in a row that brought nothing and ended at once, until a list is asked for instead."""
@@ -42,6 +43,13 @@ WATCH_S: Final = 300
 def whole(thing: Object) -> Object:
     """Keep objects as they are; for lists of a few."""
     return thing
+
+
+def _parts(page: Object) -> Iterator[Object]:
+    """A page in pieces that take a few milliseconds each to read."""
+    items: list[Object] = page.get("items") or []
+    for first in range(0, max(len(items), 1), PART):
+        yield {**page, "items": items[first : first + PART]}
 
 
 class Informer(Generic[Kept]):
@@ -132,7 +140,10 @@ class Informer(Generic[Kept]):
         began = self._clock()
         async with aclosing(self._api.pages(self._path, self._query, PAGE, limit=PAGE_LIMIT_S)) as pages:
             async for page in pages:
-                self._replica.take_page(listing, page)
+                for part in _parts(page):
+                    self._replica.take_page(listing, part)
+                    # Whoever else has something to do has a turn, and the next page is asked for meanwhile.
+                    await asyncio.sleep(0)
         self._replica.replace(listing)
         self._listed = self.fresh = True
         self._followed = began

@@ -25,7 +25,10 @@ BOOKMARK: Final = "BOOKMARK"
 
 
 class Change(NamedTuple, Generic[Kept]):
-    """One step: `new` is None when the object is gone, `old` when it was not known before."""
+    """One step: `new` is None when the object is gone, `old` when it was not known before.
+
+    Where `keep` itself may make None of an object, the two cannot be told apart here; `objects` still can.
+    """
 
     key: Key
     old: Kept | None

@@ -25,6 +25,8 @@ API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 ALL_NODES: Final = 100
 TIME_LIMIT: Final = "30s"
+CLIENT_QPS: Final = 500
+"""kube-scheduler writes an event and at times a condition for every pod, and allows itself 50 a second by default."""
 
 ADVERTISED: Final = frozenset({metax.GPU, metax.SGPU, mthreads.GPU, mthreads.SGPU_CORE, mthreads.SGPU_MEMORY})
 """What our agent and the vendors' plugins announce on nodes. Koordinator's words are announced by its own manager."""
@@ -110,8 +112,10 @@ def scheduler_configuration(
 ) -> Object:
     """A whole configuration file. `lease` is namespace and name of the Lease that decides which of two is active."""
     written: Object = {"apiVersion": API_VERSION, "kind": KIND}
+    client: Object = {"qps": CLIENT_QPS, "burst": 2 * CLIENT_QPS}
     if kubeconfig:
-        written["clientConnection"] = {"kubeconfig": kubeconfig}
+        client["kubeconfig"] = kubeconfig
+    written["clientConnection"] = client
     written["leaderElection"] = (
         {"leaderElect": False}
         if lease is None

@@ -89,7 +89,7 @@ def read_call(body: bytes) -> WholeCall | FilterCall:
         if bytes(call.node_names) in (b"", b"null") and bytes(call.pod) not in (b"", b"null"):
             names = tuple(each.metadata.name for each in _NAMES.decode(call.nodes).items)
             return WholeCall(FilterCall(call.pod, names), call.nodes)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     return read_filter(body)
 

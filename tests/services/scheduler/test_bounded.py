@@ -50,7 +50,12 @@ async def ask_about(whole: WholeScheduler, stranger: Object) -> None:
     names = [f"nowhere-{number}" for number in range(30)]
     asked: Object = {"Pod": stranger, "NodeNames": ["a", *names]}
     said(await whole.desk.filter(msgspec.json.encode(asked)))
-    order = {"PodName": "x", "PodNamespace": "y", "PodUID": stranger["metadata"]["uid"], "Node": "a"}
+    order = {
+        "PodName": "x",
+        "PodNamespace": "y",
+        "PodUID": f"other-{stranger['metadata']['uid']}",
+        "Node": "a",
+    }
     assert said(await whole.desk.bind(msgspec.json.encode(order)))["Error"]
     asked = {"Pod": stranger, "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u"}]}, "b": {"Pods": []}}}
     said(await whole.desk.preempt(msgspec.json.encode(asked)))

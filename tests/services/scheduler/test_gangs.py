@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from builders.scheduling import World, metax_cards, node, pod
 
+from tangram.model.allocations import Allocation
+from tangram.model.requests import Request
+from tangram.services.scheduler.failing import failing
+from tangram.services.scheduler.filtering import Filtering
 from tangram.services.scheduler.outcomes import Answered
 from tangram.services.scheduler.reservations import Times
 
@@ -63,3 +67,17 @@ async def test_a_member_that_is_deleted_gives_up_its_room_and_the_gang_is_short_
     assert len(world.state.reservations) == 4
     world.delete(names[3])
     assert len(world.state.reservations) == 3
+
+
+async def test_a_gang_that_its_quota_does_not_allow_as_a_whole_holds_nothing() -> None:
+    world = World(node("a", metax_cards("a", 4)))
+    names = gang(world, "red", 4)
+    held: list[str] = []
+
+    def at_most_three(request: Request, _allocation: Allocation) -> str | None:
+        held.append(request.pod.name)
+        return "exceeding resource quota" if len(set(held)) > 3 else None
+
+    world.filtering = Filtering(world.state, failing, at_most_three)
+    assert await world.schedule(names[0]) == ""
+    assert len(world.state.reservations) == 0

@@ -6,6 +6,8 @@ import pytest
 
 from builders.closed_nodes import closed_node, counted_node
 from builders.scheduling import Object, World, metax_cards, node, pod
+from builders.whole_scheduler import WholeScheduler
+from tangram.kube.informer import Change, Key
 from tangram.model.cards import CardMode
 from tangram.services.scheduler.binding import BindOutcome
 from tangram.services.scheduler.filtering import PROMISES_IN_THE_WAY
@@ -175,6 +177,23 @@ async def test_2592_a_pod_on_a_card_that_the_node_no_longer_reports_still_holds_
         world.create(pod(name, WHOLE))
     assert await world.schedule("second") == "a"
     assert await world.schedule("third") == "", "the card that came back is not offered a second time"
+
+
+@pytest.mark.parametrize(
+    "init", [[], [{"name": "prepares", "resources": {}}]], ids=["alone", "after another"]
+)
+async def test_3052_an_init_container_without_cards_does_not_lift_the_quota(init: list[Object]) -> None:
+    whole = WholeScheduler(node("a"))
+    quota = {"spec": {"hard": {"limits.metax-tech.com/vmemory": "40"}}}
+    book = whole.scheduler._book  # pyright: ignore[reportPrivateUsage] - informers feed it
+    book.quota_changed(Change(Key("default", "cards"), None, quota))
+    for name in ("first", "second"):
+        whole.world.create(pod(name, HALF, spec={"initContainers": init}))
+    assert (await whole.filter("first", ["a"]))["NodeNames"] == ["a"]
+    assert await whole.bind("first", "a") == ""
+    told = (await whole.filter("second", ["a"]))["FailedNodes"]["a"]
+    assert "vmemory" in told
+    assert list(whole.holdings()) == ["uid-first"]
 
 
 async def test_594_a_deployment_that_changes_its_size_leaves_nothing_of_the_old_pod_behind() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders.scheduling import Object, World, metax_cards, pod
 
+from builders.scheduling import Object, World, metax_cards, pod
 from tangram.kube.errors import ApiError
 from tangram.services.scheduler.binding import BindOutcome
 from tangram.services.scheduler.locks import OWNER

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
-from builders.scheduling import World, metax_cards, node, pod
 
+from builders.scheduling import World, metax_cards, node, pod
 from tangram.services.scheduler import nominating
 from tangram.services.scheduler.nominating import Nominator
 from tangram.services.scheduler.outcomes import Answered
 from tangram.units.ids import PodUid
 
 WHOLE = {"metax-tech.com/sgpu": 1}
+HALF = {"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 50, "metax-tech.com/vmemory": 8}
 
 
 @asynccontextmanager
-async def looking_ahead(world: World, *, may: bool = True) -> AsyncIterator[Nominator]:
+async def looking_ahead(world: World, *, may: bool = True) -> AsyncGenerator[Nominator]:
     nominator = Nominator(world.state, world.api, lambda: may)
     world.state.arrived = nominator.wake
     task = asyncio.create_task(nominator.run())
@@ -71,6 +73,35 @@ async def test_the_more_important_pod_is_decided_about_first() -> None:
     assert nominated(world, "low") == ""
 
 
+async def test_a_promise_that_nobody_asked_for_gives_way_to_a_more_important_pod() -> None:
+    world = World(node("a", metax_cards("a", 2)))
+    async with looking_ahead(world):
+        for name, priority in (("low", 1), ("lower", 0)):
+            world.create(pod(name, WHOLE, priority=priority))
+        await settled()
+        assert len(world.state.reservations) == 2
+        world.create(pod("vip", WHOLE, priority=10))
+        assert await world.schedule("vip") == "a"
+        assert await world.schedule("low") == "a", "no more than was needed"
+        assert not world.filter("lower")["NodeNames"]
+
+
+async def test_a_promise_does_not_give_way_to_an_equal_nor_where_that_would_not_help() -> None:
+    world = World(node("a", metax_cards("a", 2)))
+    world.create(pod("bound", WHOLE, priority=5))
+    await world.schedule("bound")
+    async with looking_ahead(world):
+        for name in ("one", "two"):
+            world.create(pod(name, HALF, priority=5))
+        await settled()
+        assert len(world.state.reservations) == 2
+        world.create(pod("equal", WHOLE, priority=5))
+        world.create(pod("large", {"metax-tech.com/sgpu": 2}, priority=9))
+        for name in ("equal", "large"):
+            assert not world.filter(name)["NodeNames"]
+        assert len(world.state.reservations) == 2
+
+
 async def test_a_standby_promises_and_writes_nothing() -> None:
     world = World(node("a"))
     async with looking_ahead(world, may=False) as nominator:
@@ -103,7 +134,7 @@ async def test_a_standby_promises_and_writes_nothing() -> None:
         pytest.param({"scheduler": "somebody-else"}, id="of another scheduler"),
     ],
 )
-async def test_pods_that_others_decide_about_are_left_alone(more: dict[str, object]) -> None:
+async def test_pods_that_others_decide_about_are_left_alone(more: dict[str, Any]) -> None:
     world = World(node("a"))
     async with looking_ahead(world) as nominator:
         for number in range(3):

@@ -13,9 +13,6 @@ from typing import Final
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from tangram.engine.preempt import adjusted
-from tangram.kube.errors import ApiError, ApiUnreachable
-from tangram.model.requests import Request
 from tangram.services.scheduler.binding import Binding, BindOutcome
 from tangram.services.scheduler.desk import Caller, Reply
 from tangram.services.scheduler.explaining import Explaining
@@ -32,11 +29,11 @@ from tangram.services.scheduler.telemetry import Outcome, Telemetry
 from tangram.services.scheduler.telling import Telling
 from tangram.services.scheduler.verdicts import Stage, Verdicts, verdict_of_filter
 from tangram.services.scheduler.verdicts import Verdict as KeptVerdict
-from tangram.units.ids import NodeName, PodUid
+from tangram.services.scheduler.victims import Victims
+from tangram.units.ids import NodeName
 from tangram.wire.errors import WireError
 from tangram.wire.extender import (
     Object,
-    PreemptCall,
     bind_answer,
     error_answer,
     preempt_answer,
@@ -82,6 +79,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     filtering: Filtering
     binding: Binding
     preempting: Preempting
+    victims: Victims
     second_looks: SecondLooks
     explaining: Explaining
     verdicts: Verdicts
@@ -159,40 +157,13 @@ class Answering:
     async def preempt(self, body: bytes) -> Reply:
         began = time.perf_counter()
         try:
-            answer, outcome = await self._victims(read_preempt(body)), Outcome.DONE
+            answer, outcome = await self._parts.victims.answer(read_preempt(body)), Outcome.DONE
         except WireError as error:
             # There is no field for an error here; no victims at all is the answer that hurts nobody.
             _log.warning("a question about victims cannot be read: %s", error)
             answer, outcome = preempt_answer({}, {}), Outcome.INVALID
         self._parts.telemetry.preempted(time.perf_counter() - began, outcome)
         return Reply(_encode(answer))
-
-    async def _victims(self, call: PreemptCall) -> Object:
-        """kube-scheduler's victims, corrected by what it does not see."""
-        parts = self._parts
-        request = parts.state.read_waiting(call.manifest()).request
-        if parts.leadership.why_not_decide() is not None or request is None:
-            return preempt_answer(call.victims, call.violations)
-        found: dict[str, tuple[str, ...]] = {}
-        for node, given in call.victims.items():
-            victims = await self._victims_on(request, NodeName(node), [PodUid(uid) for uid in given])
-            if victims:
-                found[node] = victims
-        return preempt_answer(found, call.violations)
-
-    async def _victims_on(
-        self, request: Request, node: NodeName, given: list[PodUid]
-    ) -> tuple[PodUid, ...] | None:
-        state = self._parts.state
-        victims = adjusted(state.ledger, request, state.defaults, node, given)
-        if victims is None or set(victims) <= set(given):
-            return victims
-        try:
-            spared = await self._parts.preempting.protected_on(request, node)
-        except (ApiError, ApiUnreachable) as error:
-            _log.warning("the pods of %s could not be read, so nobody there has to go: %s", node, error)
-            return None
-        return adjusted(state.ledger, request, state.defaults, node, given, spared=spared)
 
     async def review(self, body: bytes) -> Reply:
         began = time.perf_counter()

@@ -22,6 +22,7 @@ from tangram.model.pods import PodRef
 from tangram.model.requests import Request
 from tangram.services.scheduler.leadership import BIND_LIMIT_S, Leadership
 from tangram.services.scheduler.locks import LockContentionError, NodeLocks
+from tangram.services.scheduler.quota_rule import OverQuota, no_quota
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
 from tangram.units.ids import Namespace, NodeName, PodName, PodUid
@@ -77,6 +78,7 @@ class Binding:
         locks: NodeLocks,
         *,
         now_ns: Callable[[], int] = time.time_ns,
+        over_quota: OverQuota = no_quota,
         wrote: Callable[[], None] = lambda: None,
     ) -> None:
         self._state = state
@@ -84,6 +86,7 @@ class Binding:
         self._leadership = leadership
         self._locks = locks
         self._now_ns = now_ns
+        self._over_quota = over_quota
         self._wrote = wrote
 
     async def bind(self, call: BindCall) -> BindResult:
@@ -146,6 +149,9 @@ class Binding:
             raise _Failed(
                 BindOutcome.UNFIT, f"node {node} has no room for the pod any more; trying again elsewhere"
             )
+        over = self._over_quota(request, found.allocation)
+        if over is not None:
+            raise _Failed(BindOutcome.UNFIT, over)
         tenant = tenant_for(request, found.allocation)
         state.reservations.make(tenant)
         return tenant

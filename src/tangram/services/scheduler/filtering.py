@@ -14,10 +14,10 @@ from tangram.engine.allocate import tenant_for
 from tangram.engine.decide import Decision
 from tangram.engine.filter import Candidates, filter_nodes, only_reservations_in_the_way
 from tangram.engine.ledger import Ledger
-from tangram.model.allocations import Allocation
 from tangram.model.requests import Request
 from tangram.services.scheduler.gangs import place_gang
 from tangram.services.scheduler.outcomes import Answered, Failure, Verdict
+from tangram.services.scheduler.quota_rule import OverQuota, no_quota
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName, PodUid
@@ -35,12 +35,6 @@ NO_UID: Final = (
 )
 
 Failing = Callable[[State, Request, Candidates], Failure]
-OverQuota = Callable[[Request, Allocation], str | None]
-
-
-def no_quota(_request: Request, _allocation: Allocation) -> str | None:
-    """Where nobody has set a quota."""
-    return None
 
 
 class Answer(NamedTuple):
@@ -128,7 +122,7 @@ class Filtering:
         if gang is not None:
             return self._with_gang(waiting, gang, request, candidates, call)
         found = state.decide(request, candidates)
-        if found.allocation is None and (weaker := state.reservations.weaker_holds(request.priority)):
+        if found.allocation is None and (weaker := state.reservations.of_weaker(request.priority)):
             found = self._in_place_of(weaker, request, candidates)
         if found.allocation is None:
             return self._no_place(request, candidates, call)
@@ -152,21 +146,26 @@ class Filtering:
     def _with_gang(
         self, waiting: Waiting, gang: Gang, request: Request, candidates: Candidates, call: FilterCall
     ) -> Answer:
-        outcome = place_gang(self._state, waiting, gang, candidates)
+        outcome = place_gang(self._state, waiting, gang, candidates, self._over_quota)
         if outcome.placed:
             return self._kept(request, call)
         return self._not_yet(request, call, outcome.sentence, Answered.GANG, soon=outcome.soon)
 
     def _in_place_of(self, weaker: list[PodUid], request: Request, candidates: Candidates) -> Decision:
-        """Room that is held for less important pods gives way, if that helps."""
+        """Room that is only promised to less important pods gives way, as much of it as is needed."""
         state = self._state
         outcome = filter_nodes(state.ledger, request, state.defaults, candidates, without=weaker)
-        if outcome.allocation is not None:
-            for uid in weaker:
-                promise = state.reservations.of(uid)
-                if promise is not None and promise.node == outcome.node:
-                    state.reservations.release(uid)
-        return Decision(outcome.node, outcome.allocation, outcome.fitting)
+        if outcome.node is None:
+            return Decision(None, None, outcome.fitting)
+        here = candidates._replace(names=(outcome.node,))
+        for uid in weaker:
+            promise = state.reservations.of(uid)
+            if promise is not None and promise.node == outcome.node:
+                state.reservations.release(uid)
+                found = state.decide(request, here)
+                if found.allocation is not None:
+                    return found
+        return Decision(None, None, 0)
 
     def _no_place(self, request: Request, candidates: Candidates, call: FilterCall) -> Answer:
         state = self._state

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tangram.engine.allocate import tenant_for
 from tangram.engine.filter import EVERY_NODE, Candidates
+from tangram.services.scheduler.quota_rule import OverQuota, no_quota
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
 from tangram.units.ids import PodUid
@@ -26,7 +27,9 @@ class GangOutcome(NamedTuple):
     """It is only a matter of time: members that have yet to be made, or promises that will end."""
 
 
-def place_gang(state: State, asked: Waiting, gang: Gang, candidates: Candidates) -> GangOutcome:
+def place_gang(
+    state: State, asked: Waiting, gang: Gang, candidates: Candidates, over_quota: OverQuota = no_quota
+) -> GangOutcome:
     """Promise room to every waiting member, the asked one among the candidates, or to none of them."""
     members = state.gang_members(gang)
     running = sum(members.values())
@@ -39,12 +42,14 @@ def place_gang(state: State, asked: Waiting, gang: Gang, candidates: Candidates)
     placed = 0
     for member in waiting:
         where = candidates if member.pod.ref.uid == asked.pod.ref.uid else EVERY_NODE
-        placed += _promise(state, member, where)
+        placed += _promise(state, member, where, over_quota)
     if placed >= wanted and state.reservations.of(asked.pod.ref.uid) is not None:
         return GangOutcome(placed=True)
     others = len(state.reservations) > placed
     _let_go(state, waiting)
-    short = f"there is room for fewer than the {wanted} pods that gang {gang.name} still needs at once"
+    short = (
+        f"there is room, or quota, for fewer than the {wanted} pods that gang {gang.name} still needs at once"
+    )
     return GangOutcome(placed=False, sentence=short, soon=others)
 
 
@@ -60,7 +65,7 @@ def _waiting_members(state: State, asked: Waiting, members: Mapping[PodUid, bool
     return [asked, *others]
 
 
-def _promise(state: State, member: Waiting, where: Candidates) -> bool:
+def _promise(state: State, member: Waiting, where: Candidates, over_quota: OverQuota) -> bool:
     uid, request = member.pod.ref.uid, member.request
     promise = state.reservations.of(uid)
     if request is None:
@@ -69,7 +74,7 @@ def _promise(state: State, member: Waiting, where: Candidates) -> bool:
         return True
     state.reservations.release(uid)
     found = state.decide(request, where._replace(demoted=state.reservations.demoted(uid)))
-    if found.allocation is None:
+    if found.allocation is None or over_quota(request, found.allocation) is not None:
         return False
     state.reservations.make(tenant_for(request, found.allocation), ahead=True, long=True)
     return True
@@ -79,5 +84,5 @@ def _let_go(state: State, members: list[Waiting]) -> None:
     for member in members:
         uid: PodUid = member.pod.ref.uid
         promise = state.reservations.of(uid)
-        if promise is not None and not promise.binding:
+        if promise is not None and not promise.binding and not promise.unknown:
             state.reservations.release(uid)

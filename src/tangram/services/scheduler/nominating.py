@@ -18,8 +18,8 @@ from tangram.engine.filter import Candidates
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.model.requests import Request
-from tangram.services.scheduler.filtering import OverQuota, no_quota
 from tangram.services.scheduler.gangs import place_gang
+from tangram.services.scheduler.quota_rule import OverQuota, no_quota
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName, PodUid
@@ -113,7 +113,7 @@ class Nominator:
             return 0
         gang = waiting.queueing.gang
         if gang is not None:
-            if not place_gang(state, waiting, gang, Candidates()).placed:
+            if not place_gang(state, waiting, gang, Candidates(), self._over_quota).placed:
                 return 0
             members = state.gang_members(gang)
             for uid in members:

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from tangram.engine.allocate import tenant_for
 from tangram.engine.filter import Candidates, filter_nodes
-from tangram.engine.preempt import Preemption, hopeful_nodes, preemption_on, weaker_on
+from tangram.engine.preempt import Preemption, hopeful_nodes, preemption_on
 from tangram.kube.api import Api
-from tangram.kube.errors import NOT_FOUND, TOO_MANY_REQUESTS, ApiError, ApiUnreachable
+from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.kube.informer import Change
-from tangram.model.allocations import Tenant
 from tangram.model.pods import PodRef
 from tangram.model.requests import Request
+from tangram.services.scheduler.budgets import Budgets, beyond_budget, is_forbidden, names_of
+from tangram.services.scheduler.evicting import Counted, Orders, Wrote
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName, PodUid
-from tangram.wire import loose
 from tangram.wire.disruption import Budget
 
 MOST_NODES: Final = 8
@@ -38,8 +38,6 @@ TRY_AGAIN_S: Final = 5.0
 _log = logging.getLogger(__name__)
 
 Told = Callable[[PodRef, Preemption], None]
-Counted = Callable[[Literal["done", "budget", "gone", "failed"]], None]
-Wrote = Callable[[Literal["eviction", "nomination"]], None]
 
 
 class Preempting:
@@ -56,25 +54,20 @@ class Preempting:
         wrote: Wrote = lambda _what: None,
     ) -> None:
         self._state = state
-        self._api = api
         self._may = may
         self._told = told
-        self._budgets: dict[tuple[str, str], Budget] = {}
+        self._budgets: Final = Budgets(state, api)
+        self._orders: Final = Orders(api, counted, wrote)
         self._to_consider: OrderedDict[PodUid, tuple[NodeName, ...]] = OrderedDict()
         self._kept_by_budgets: OrderedDict[PodUid, tuple[NodeName, ...]] = OrderedDict()
         """Pods for which somebody could go, were it not for budgets; the oldest are given up for the newest."""
         self._some = asyncio.Event()
-        self._counted = counted
-        self._wrote = wrote
 
     def budget_changed(self, change: Change[Budget]) -> None:
         """Fed by an informer."""
-        key = change.key.namespace, change.key.name
-        if change.new is None:
-            self._budgets.pop(key, None)
-        else:
-            self._budgets[key] = change.new
-        if change.new is None or change.new.allowed > 0:
+        self._budgets.changed(change)
+        before = 0 if change.old is None else change.old.allowed
+        if change.new is None or change.new.allowed > before:
             # kube-scheduler does not ask again because a budget allows more.
             while self._kept_by_budgets:
                 uid, names = self._kept_by_budgets.popitem(last=False)
@@ -124,7 +117,7 @@ class Preempting:
                 best = found
         if best is None:
             return
-        if best.budgets_violated or not await self._all_may_go(best):
+        if best.budgets_violated or not await self._orders.all_may_go(victim.pod for victim in best.victims):
             self._kept_by_budgets[uid] = tuple(candidates.names or ())
             if len(self._kept_by_budgets) > MOST_WAITING:
                 self._kept_by_budgets.popitem(last=False)
@@ -151,49 +144,24 @@ class Preempting:
             return None
         return Preemption(found.node, found.victims, outcome.allocation)
 
+    async def protected_on(self, request: Request, name: NodeName) -> frozenset[PodUid]:
+        """Pods that could go there for this one, were they not under a budget. Raises as the API does."""
+        budgets = await self._budgets.over(request, name)
+        return frozenset(uid for uid, over in budgets.items() if is_forbidden(over))
+
     async def _on(self, request: Request, here: Candidates, name: NodeName) -> Preemption | None:
-        budgets = await self._budgets_on(request, name)
-        protected = {uid: _names(over) for uid, over in budgets.items() if _forbidden(over)}
+        budgets = await self._budgets.over(request, name)
+        protected = {uid: names_of(over) for uid, over in budgets.items() if is_forbidden(over)}
         while True:
             found = preemption_on(
                 self._state.ledger, request, self._state.defaults, here, protected=protected
             )
             if found is None or found.budgets_violated:
                 return found
-            beyond = _beyond_budget(found.victims, budgets)
+            beyond = beyond_budget(found.victims, budgets)
             if not beyond:
                 return found
-            protected |= {uid: _names(budgets[uid]) for uid in beyond}
-
-    async def protected_on(self, request: Request, name: NodeName) -> frozenset[PodUid]:
-        """Pods that would have to go before others, were they not under a budget. Raises as the API does."""
-        budgets = await self._budgets_on(request, name)
-        return frozenset(uid for uid, over in budgets.items() if _forbidden(over))
-
-    async def _budgets_on(self, request: Request, name: NodeName) -> dict[PodUid, tuple[Budget, ...]]:
-        """The budgets of those who might have to go there. Labels are kept nowhere, and read when they are needed."""
-        weaker = {tenant.pod.uid: tenant.pod for tenant in weaker_on(self._state.ledger, request, name)}
-        namespaces = {str(pod.namespace) for pod in weaker.values()}
-        budgets = [budget for budget in self._budgets.values() if budget.namespace in namespaces]
-        if not budgets:
-            return {}
-        found: dict[PodUid, tuple[Budget, ...]] = {}
-        async for page in self._api.pages("/api/v1/pods", {"fieldSelector": f"spec.nodeName={name}"}, 500):
-            for pod in loose.elements(page.get("items")):
-                metadata = loose.members(loose.members(pod).get("metadata"))
-                uid, labels = PodUid(loose.text(metadata.get("uid"))), loose.text_map(metadata.get("labels"))
-                namespace = loose.text(metadata.get("namespace"))
-                over = tuple(each for each in budgets if each.covers(namespace, labels))
-                if uid in weaker and over:
-                    found[uid] = over
-        return found
-
-    async def _all_may_go(self, preemption: Preemption) -> bool:
-        """Ask for every eviction without meaning it: one that would be refused stops all."""
-        for victim in preemption.victims:
-            if not await self._ask_to_go(victim.pod, dry_run=True):
-                return False
-        return True
+            protected |= {uid: names_of(budgets[uid]) for uid in beyond}
 
     async def _evict(self, request: Request, preemption: Preemption) -> None:
         reservations, uid = self._state.reservations, request.pod.uid
@@ -205,7 +173,7 @@ class Preempting:
         all_go = False
         try:
             for victim in preemption.victims:
-                if not await self._ask_to_go(victim.pod):
+                if not await self._orders.evict(victim.pod):
                     # Its budget was used up in this very moment. What has gone has gone; the rest is looked at anew.
                     return
             all_go = True
@@ -213,71 +181,4 @@ class Preempting:
             if not all_go:
                 reservations.release(uid)
         self._told(request.pod, preemption)
-        await self._nominate(request.pod, preemption.node)
-
-    async def _nominate(self, pod: PodRef, node: NodeName) -> None:
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
-        change = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
-        self._wrote("nomination")
-        try:
-            await self._api.merge(path, change)
-        except (ApiError, ApiUnreachable) as error:
-            _log.info("pod %s could not be nominated: %s", pod, error)
-
-    async def _ask_to_go(self, pod: PodRef, *, dry_run: bool = False) -> bool:
-        """Whether the pod goes, or is gone. Raises `ApiError` and `ApiUnreachable`."""
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}, **({"dryRun": ["All"]} if dry_run else {})},
-        }
-        query = {"dryRun": "All"} if dry_run else {}
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
-        counted = _uncounted if dry_run else self._counted
-        if not dry_run:
-            self._wrote("eviction")
-        try:
-            await self._api.create(path, body, **query)
-        except ApiUnreachable:
-            counted("failed")
-            raise
-        except ApiError as error:
-            if error.status == TOO_MANY_REQUESTS:
-                counted("budget")
-                return False
-            if error.status != NOT_FOUND:
-                counted("failed")
-                raise
-            counted("gone")
-            return True
-        counted("done")
-        return True
-
-
-def _uncounted(_outcome: str) -> None:
-    return None
-
-
-def _names(budgets: Iterable[Budget]) -> tuple[str, ...]:
-    return tuple(budget.name for budget in budgets)
-
-
-def _forbidden(budgets: Sequence[Budget]) -> bool:
-    """The API server evicts no pod that is under more than one budget."""
-    return len(budgets) > 1 or any(budget.allowed < 1 for budget in budgets)
-
-
-def _beyond_budget(
-    victims: Iterable[Tenant], budgets: Mapping[PodUid, tuple[Budget, ...]]
-) -> tuple[PodUid, ...]:
-    """Those of the victims that are more than their budget allows together, the most important of them."""
-    spent: Counter[str] = Counter()
-    beyond: list[PodUid] = []
-    for victim in sorted(victims, key=lambda each: each.priority):
-        for budget in budgets.get(victim.pod.uid, ()):
-            name = f"{budget.namespace}/{budget.name}"
-            spent[name] += 1
-            if spent[name] > budget.allowed:
-                beyond.append(victim.pod.uid)
-    return tuple(beyond)
+        await self._orders.nominate(request.pod, preemption.node)

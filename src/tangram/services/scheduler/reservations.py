@@ -97,16 +97,21 @@ class Reservations:
         )
         return len(promise.until_gone)
 
-    def weaker_holds(self, priority: int) -> list[PodUid]:
-        """Rooms that are held for pods less important than that."""
-        return [
-            uid
+    def of_weaker(self, priority: int) -> list[PodUid]:
+        """Whose promises give way to a pod of that importance, the least important first.
+
+        Rooms that are held, and promises that nobody has asked for yet; not those of a gang, which are of use together.
+        """
+        found = [
+            (tenant.priority, uid)
             for uid, promise in self._promises.items()
-            if promise.until_gone
+            if (promise.until_gone or (promise.ahead and not promise.long))
             and not promise.binding
             and (tenant := self.tenant(uid)) is not None
             and tenant.priority < priority
         ]
+        found.sort(key=lambda each: each[0])
+        return [uid for _, uid in found]
 
     def renew(self, uid: PodUid) -> None:
         """Its time begins anew: it was asked about, and the answer stands."""

@@ -40,6 +40,7 @@ from tangram.services.scheduler.takeover import Takeover
 from tangram.services.scheduler.telemetry import Figures, Telemetry, Written
 from tangram.services.scheduler.telling import Telling
 from tangram.services.scheduler.verdicts import Verdicts
+from tangram.services.scheduler.victims import Victims
 from tangram.units.ids import NodeName
 from tangram.wire.trust_policy import TrustedAccounts
 
@@ -86,7 +87,12 @@ class Scheduler:
             wrote=self._telemetry.wrote,
         )
         self._binding: Final = Binding(
-            self.state, api, self.leadership, self._locks, wrote=self._counting("binding")
+            self.state,
+            api,
+            self.leadership,
+            self._locks,
+            over_quota=self._book.over,
+            wrote=self._counting("binding"),
         )
         self.copies: Final = Copies(
             api, self.state, self.leadership, self._book.quota_changed, self._preempting.budget_changed
@@ -110,6 +116,7 @@ class Scheduler:
                 filtering=Filtering(self.state, failing, self._book.over),
                 binding=self._binding,
                 preempting=self._preempting,
+                victims=Victims(self.state, self.leadership, self._preempting),
                 second_looks=self._second_looks,
                 explaining=Explaining(self.state, self._verdicts),
                 verdicts=self._verdicts,

@@ -98,6 +98,20 @@ async def inside(node: AgentNode, name: str, container_name: str = "main") -> In
     return Inside(env, frozenset(rest for word, rest in lines if word == "has"))
 
 
+def share(cards: str, limit: int, weight: int, memory: int, cores: int) -> Inside:
+    """The five variables that the vendor's runtime and tools read, and no device file."""
+    return Inside(
+        {
+            "MTHREADS_VISIBLE_DEVICES": cards,
+            "MTHREADS_QOS_MEMORY_LIMIT": str(limit),
+            "MTHREADS_QOS_COMPUTING_POWER_WEIGHT": str(weight),
+            "MTHREADS_ALLOCATED_SGPU_MEMORY_DEVICES": str(memory),
+            "MTHREADS_ALLOCATED_SGPU_CORE_DEVICES": str(cores),
+        },
+        frozenset(),
+    )
+
+
 async def running(node: AgentNode, name: str) -> Object:
     return await node.cluster.until_pod(name, is_running, within=PATIENCE, what=f"pod {name} running")
 

@@ -22,6 +22,7 @@ from e2e.agent_view_kit import (
     room_on,
     run_here,
     running,
+    share,
     slice_of,
 )
 from e2e.agent_watch_kit import until, until_counts, until_event
@@ -182,20 +183,6 @@ def given_by_hami(node: AgentNode, *containers: tuple[list[Device], int, int]) -
         "mthreads.com/predicate-node": str(node.name),
         "mthreads.com/predicate-time": "1794777344774509474",
     }
-
-
-def share(cards: str, limit: int, weight: int, memory: int, cores: int) -> Inside:
-    """The five variables that the vendor's runtime and tools read, and no device file."""
-    return Inside(
-        {
-            "MTHREADS_VISIBLE_DEVICES": cards,
-            "MTHREADS_QOS_MEMORY_LIMIT": str(limit),
-            "MTHREADS_QOS_COMPUTING_POWER_WEIGHT": str(weight),
-            "MTHREADS_ALLOCATED_SGPU_MEMORY_DEVICES": str(memory),
-            "MTHREADS_ALLOCATED_SGPU_CORE_DEVICES": str(cores),
-        },
-        frozenset(),
-    )
 
 
 @on(MTHREADS)

@@ -37,7 +37,6 @@ async def bound_by_group(pool: Pool) -> dict[str, int]:
     return found
 
 
-@pytest.mark.smoke
 async def test_of_two_groups_of_eight_that_race_for_eight_cards_one_runs_whole_and_the_other_holds_nothing(
     object_fleet: Cluster, unique: Unique
 ) -> None:

@@ -17,8 +17,10 @@ from e2e.agent_view_kit import (
     mthreads,
     on,
     running,
+    share,
 )
 from e2e.agent_watch_kit import until_counts
+from e2e.doors_kit import HOME, WHO, registered, until_let_in
 from e2e.scheduler_kit import CARD_POLICY, GIVEN_ON, Placement, annotations_of, apply, placing, until_waiting
 from testbed.api import Object
 from testbed.cluster import Cluster
@@ -32,13 +34,15 @@ MIXED = Setup(
     "tangram: cards/v1\ncards:\n- {product: S4000, count: 2}\n- {product: S4000, count: 1, sliced: false}\n",
     {MTHREADS_GPU: 1, CORE: 32, MEMORY: 192},
 )
+DOOR = 9543
 GIVEN = "hami.io/mthreads-vgpu-devices-allocated"
 INDEX = "mthreads.com/gpu-index"
 
 
 @pytest_asyncio.fixture(scope="module")
 async def placement(bed: Cluster) -> AsyncIterator[Placement]:
-    async with placing(bed) as ready:
+    door = ("--https-address", f"0.0.0.0:{DOOR}", "--service", f"{HOME}/{WHO}", "--webhooks", WHO)
+    async with placing(bed, *door) as ready:
         yield ready
 
 
@@ -51,27 +55,12 @@ async def counted(node: AgentNode) -> AgentNode:
     return node
 
 
-def share(cards: str, limit: int, weight: int, memory: int, cores: int) -> Inside:
-    """The five variables that the vendor's runtime and tools read, and no device file."""
-    return Inside(
-        {
-            "MTHREADS_VISIBLE_DEVICES": cards,
-            "MTHREADS_QOS_MEMORY_LIMIT": str(limit),
-            "MTHREADS_QOS_COMPUTING_POWER_WEIGHT": str(weight),
-            "MTHREADS_ALLOCATED_SGPU_MEMORY_DEVICES": str(memory),
-            "MTHREADS_ALLOCATED_SGPU_CORE_DEVICES": str(cores),
-        },
-        frozenset(),
-    )
-
-
 def card_of(seen: Object) -> str:
     """The number of the card that the vendor's toolkit is told."""
     assert annotations_of(seen)["mthreads.com/predicate-node"] == annotations_of(seen)[GIVEN_ON]
     return annotations_of(seen)[INDEX]
 
 
-@pytest.mark.smoke
 @on(MIXED)
 async def test_two_pods_share_a_card_and_each_finds_its_part_in_variables(counted: AgentNode) -> None:
     packed = {CARD_POLICY: "binpack"}
@@ -128,6 +117,26 @@ async def test_a_pod_of_two_cards_has_both_in_full(counted: AgentNode) -> None:
     assert await inside(counted, "both") == share("0,1", 48 * GIB, 16, 192, 32)
     await apply(counted.cluster, pod("more", asking(vgpu=1, core=1, memory=2)))
     await until_waiting(counted.cluster, "more")
+
+
+@pytest.mark.parametrize(("count", "memory", "cores"), [(1, 96, 16), (2, 192, 32)], ids=["one", "two"])
+@on(MIXED)
+async def test_cards_asked_for_alone_are_completed_at_admission_and_given_whole(
+    counted: AgentNode, count: int, memory: int, cores: int
+) -> None:
+    async with registered(counted.cluster, "default", [DOOR]):
+        await until_let_in(counted.cluster, pod("probe"))
+        # Nobody is named to place it: the webhook does that too.
+        await apply(counted.cluster, pod("alone", asking(vgpu=count)), scheduler="default-scheduler")
+    cards = card_of(await running(counted, "alone"))
+    assert len(cards.split(",")) == count
+    in_order = ",".join(sorted(cards.split(",")))
+    assert await inside(counted, "alone") == share(in_order, 48 * GIB, 16, memory, cores)
+    await apply(counted.cluster, pod("part", asking(vgpu=1, core=1, memory=2)))
+    if count == 1:
+        assert card_of(await running(counted, "part")) != cards
+    else:
+        await until_waiting(counted.cluster, "part")
 
 
 @pytest.mark.parametrize("units", [3, 97], ids=["no-size", "more-than-a-card"])

@@ -82,7 +82,6 @@ async def use(node: AgentNode, *places: int) -> None:
     await until(counted, f"the node counts {8 - len(places)} free cards")
 
 
-@pytest.mark.smoke
 @on(NATIVE)
 async def test_with_the_first_two_cards_in_use_the_figures_of_the_manual_come_out(node: AgentNode) -> None:
     await use(node, 1, 2)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 _ARENA_MAX: Final = -8
@@ -23,6 +25,17 @@ def keep_small() -> None:
     _call("mallopt", _ARENA_MAX, 1)
     gc.collect()
     gc.freeze()
+
+
+@contextmanager
+def filling() -> Generator[None]:
+    """While much is made that stays: the collector rests, and does not look through it afterwards either."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def give_back() -> None:

@@ -120,9 +120,12 @@ class Informer(Generic[Kept]):
                     pause, asked = True, error.retry_after
             except ApiUnreachable as error:
                 self.fresh = False
-                # No bookmark for so long: perhaps its history is not the one we know, as after a restored backup.
-                self._listed = self._listed and not isinstance(error, ApiSilent)
-                self._troubled(str(error))
+                silent = isinstance(error, ApiSilent)
+                # No bookmark for so long: perhaps its history is not the one we know, as after a restored backup. Or
+                # nothing of the kind has changed since it began, in which case it sends none; so nobody is told.
+                self._listed = self._listed and not silent
+                if not silent:
+                    self._troubled(str(error))
                 pause = True
             if self._gained:
                 barren = 0

@@ -89,7 +89,7 @@ def text_map(value: object) -> dict[str, str]:
     """A map of texts, such as labels; entries whose value is no scalar are left out."""
     found: dict[str, str] = {}
     for key, member in members(value).items():
-        spelled = scalar_text(member)
+        spelled = member if isinstance(member, str) else scalar_text(member)
         # YAML allows keys that are no text, whatever the type says.
         if isinstance(cast("object", key), str) and spelled is not None:
             found[key] = spelled

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from tangram.daemon.memory import filling
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api, Object
 from tangram.kube.errors import ApiError, ApiUnreachable
@@ -75,10 +76,14 @@ class Copies:
             )
             supervisor.vital("copy of devices", devices.run())
             await devices.synced.wait()
-        copies = {"nodes": self.nodes, "quotas": self.quotas, "budgets": self.budgets, "pods": self.pods}
-        for name, copy in copies.items():
-            supervisor.vital(f"copy of {name}", copy.run())
-            await copy.synced.wait()
+        first = {"nodes": self.nodes, "quotas": self.quotas, "budgets": self.budgets}
+        with filling():
+            for name, copy in first.items():
+                supervisor.vital(f"copy of {name}", copy.run())
+            for copy in first.values():
+                await copy.synced.wait()
+            supervisor.vital("copy of pods", self.pods.run())
+            await self.pods.synced.wait()
         self._leadership.copies = {"nodes": self.nodes, "pods": self.pods}
         self._leadership.synced = True
         supervisor.lasting("pods of changed nodes", self._reread)

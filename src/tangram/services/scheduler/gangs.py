@@ -31,7 +31,7 @@ def place_gang(
     state: State, asked: Waiting, gang: Gang, candidates: Candidates, over_quota: OverQuota = no_quota
 ) -> GangOutcome:
     """Promise room to every waiting member, the asked one among the candidates, or to none of them."""
-    members = state.gang_members(gang)
+    members = state.gangs.members(gang)
     running = sum(members.values())
     waiting = _waiting_members(state, asked, members)
     wanted = max(gang.at_least - running, 0) if gang.at_least else len(waiting)

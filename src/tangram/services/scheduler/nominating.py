@@ -115,7 +115,7 @@ class Nominator:
         if gang is not None:
             if not place_gang(state, waiting, gang, Candidates(), self._over_quota).placed:
                 return 0
-            members = state.gang_members(gang)
+            members = state.gangs.members(gang)
             for uid in members:
                 self._ask_to_write(uid)
             return len(members)

@@ -26,6 +26,7 @@ from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
 from tangram.services.scheduler.admissions import Admissions
+from tangram.services.scheduler.gang_index import GangIndex
 from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, Times
 from tangram.services.scheduler.seen import Seen, Waiting, on_the_host_alone
 from tangram.units.ids import NodeName, PodUid
@@ -34,7 +35,7 @@ from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire.koordinator.device import Device
 from tangram.wire.nodes import NodeReading, read_node
 from tangram.wire.pods import read_pod
-from tangram.wire.queueing import Gang, read_gang, read_queueing
+from tangram.wire.queueing import read_gang, read_queueing
 from tangram.wire.tenants import Unnamed, read_tenant
 
 Object = Mapping[str, Any]
@@ -63,6 +64,7 @@ class State:
         self.reservations: Final = Reservations(self.ledger, clock, times)
         self.waiting: Final[dict[PodUid, Seen]] = {}
         """Pods of ours without a node, in the order in which they were first seen."""
+        self.gangs: Final = GangIndex()
         self.problems: Final[dict[NodeName, tuple[str, ...]]] = {}
         """What could not be read of each node, one sentence each."""
         self.arrived: Callable[[Waiting], None] = _nobody
@@ -70,7 +72,6 @@ class State:
         self.reread: Callable[[NodeName], None] = _nobody
         """Told of every node whose pods have to be read again, because its cards have other names now."""
         self._by_name: dict[Key, Seen] = {}
-        self._gangs: dict[tuple[str, str], dict[PodUid, bool]] = {}
         self._devices: dict[NodeName, Device] = {}
         self._demand = LearnedDemand()
         self._given_sizes: tuple[int, ...] | None = settings and settings.mthreads_memory_per_card
@@ -191,7 +192,7 @@ class State:
         self.waiting.pop(uid, None)
         self._by_name[change.key] = new
         self.reservations.bound(uid)
-        self._note_gang(new, has_node=True)
+        self.gangs.note(new, has_node=True)
         self._hold(new)
 
     def hold_bound(self, tenant: Tenant) -> None:
@@ -221,7 +222,7 @@ class State:
         before = self.waiting.get(uid)
         self.waiting[uid] = new
         self._by_name[key] = new
-        self._note_gang(new, has_node=False)
+        self.gangs.note(new, has_node=False)
         if before is None:
             self.arrived(new.waiting)
         elif before.waiting is not None and before.waiting.request != new.waiting.request:
@@ -235,7 +236,7 @@ class State:
         known = self._by_name.get(key)
         if known is not None and known.ref.uid == uid:
             del self._by_name[key]
-            self._leave_gang(known)
+            self.gangs.leave(known)
 
     def _hold(self, new: Seen) -> None:
         held = new.held
@@ -251,25 +252,6 @@ class State:
             )
         if held is not None:
             self.ledger.put_tenant(held)
-
-    # --- gangs ---------------------------------------------------------------------------------------------------
-
-    def gang_members(self, gang: Gang) -> Mapping[PodUid, bool]:
-        """The pods of a gang, and whether each has a node."""
-        return self._gangs.get((gang.namespace, gang.name), {})
-
-    def _note_gang(self, new: Seen, *, has_node: bool) -> None:
-        if new.gang is not None:
-            self._gangs.setdefault((new.gang.namespace, new.gang.name), {})[new.ref.uid] = has_node
-
-    def _leave_gang(self, known: Seen) -> None:
-        if known.gang is None:
-            return
-        name = known.gang.namespace, known.gang.name
-        members = self._gangs.get(name, {})
-        members.pop(known.ref.uid, None)
-        if not members:
-            self._gangs.pop(name, None)
 
     # --- deciding ------------------------------------------------------------------------------------------------
 

@@ -2,13 +2,15 @@
 
 It counts what nodes announce and names victims on every node that would do. Whoever frees cards that help nobody is
 spared, whoever has to go as well is added, and a node on which nothing helps is left out. Looking at a node may take
-many tries, so only the most promising ones are looked at; one of them is all that is needed.
+many tries, so the most promising ones are looked at first, and the others only while none of those would do.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 from typing import Final
 
 from tangram.engine.preempt import adjusted
@@ -20,13 +22,22 @@ from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName, PodUid
 from tangram.wire.extender import Object, PreemptCall, preempt_answer
 
-MOST_NODES: Final = 32
+ENOUGH_NODES: Final = 32
+LONGEST_S: Final = 10.0
+"""kube-scheduler waits three times as long."""
 
 _log = logging.getLogger(__name__)
 
 
 class Victims:
-    def __init__(self, state: State, leadership: Leadership, preempting: Preempting) -> None:
+    def __init__(
+        self,
+        state: State,
+        leadership: Leadership,
+        preempting: Preempting,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self._state = state
         self._leadership = leadership
         self._preempting = preempting
@@ -40,7 +51,10 @@ class Victims:
             call.victims, key=lambda node: (call.violations.get(node, 0), len(call.victims[node]), node)
         )
         found: dict[str, tuple[str, ...]] = {}
-        for node in promising[:MOST_NODES]:
+        end = self._clock() + LONGEST_S
+        for looked_at, node in enumerate(promising):
+            if (looked_at >= ENOUGH_NODES and found) or self._clock() > end:
+                break
             victims = await self._on(request, NodeName(node), [PodUid(uid) for uid in call.victims[node]])
             if victims:
                 found[node] = victims

@@ -263,7 +263,8 @@ async def test_the_ledger_of_a_new_process_is_that_of_the_old_one() -> None:
 
 
 async def test_an_agent_that_is_about_to_stop_gets_no_pods() -> None:
-    world = World(node("a", **{"tangram.dev/agent": "stopping"}), node("b"))
+    stopping = {"tangram.dev/agent": "stopping"}
+    world = World(node("a", None, **stopping), node("b"))
     world.create(pod("p"))
     assert world.filter("p")["NodeNames"] == ["b"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from builders.scheduling import World, metax_cards, node, pod
-
 from tangram.model.allocations import Allocation
 from tangram.model.requests import Request
 from tangram.services.scheduler.failing import failing

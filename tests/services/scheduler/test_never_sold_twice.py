@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from builders.scheduling import World, metax_cards, node, pod, silence
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from builders.scheduling import World, metax_cards, node, pod, silence
 from tangram.kube.errors import ApiError
 from tangram.services.scheduler import binding
 from tangram.services.scheduler.reservations import Times
@@ -58,7 +58,7 @@ class Burst(RuleBasedStateMachine):
         return sorted(name for _, name in self.world.pods)
 
     @rule(number=numbers, shape=st.sampled_from(SHAPES), heard=st.booleans(), generation=st.integers(0, 2))
-    def make(self, number: int, shape: dict[str, str | int], heard: bool, generation: int) -> None:
+    def make(self, *, number: int, shape: dict[str, str | int], heard: bool, generation: int) -> None:
         name = f"p{number}"
         if ("default", name) not in self.world.pods:
             self.world.create(pod(name, shape, uid=f"{name}-{generation}"), heard=heard)
@@ -70,11 +70,12 @@ class Burst(RuleBasedStateMachine):
         if not self.world.node_of(name):
             answer = self.world.filter(name)
             assert answer["Error"] or answer["NodeNames"] or answer["FailedNodes"]
-            self.answers.update({name: one for one in answer["NodeNames"] or ()})
+            for chosen in answer["NodeNames"] or ():
+                self.answers[name] = chosen
 
     @precondition(lambda self: self.answers)
     @rule(number=numbers, fate=fates, elsewhere=st.booleans())
-    def bind(self, number: int, fate: str, elsewhere: bool) -> None:
+    def bind(self, *, number: int, fate: str, elsewhere: bool) -> None:
         name = sorted(self.answers)[number % len(self.answers)]
         chosen = self.answers.pop(name)
         if ("default", name) not in self.world.pods:
@@ -83,12 +84,13 @@ class Burst(RuleBasedStateMachine):
 
     def _order(self, name: str, chosen: str, fate: str) -> None:
         self.world.lost = fate == "lost"
-        self.world.failures = {
+        failures: dict[str, list[Exception]] = {
             "well": [],
             "refused": [ApiError(500, "InternalError", "no")],
             "lost": [silence()],
             "late": [silence()] * 4,
-        }[fate]
+        }
+        self.world.failures = failures[fate]
         before = self.world.node_of(name)
         result = asyncio.run(self.world.bind(name, chosen))
         self.world.lost, self.world.failures = False, []
@@ -105,7 +107,7 @@ class Burst(RuleBasedStateMachine):
     def schedule(self, number: int, shape: dict[str, str | int], fate: str) -> None:
         """The usual way, in one step."""
         name = f"p{number}"
-        self.make(number, shape, heard=True, generation=0)
+        self.make(number=number, shape=shape, heard=True, generation=0)
         if self.world.node_of(name):
             return
         chosen = self.world.filter(name)["NodeNames"]
@@ -126,7 +128,7 @@ class Burst(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.pods)
     @rule(number=numbers, heard=st.booleans(), by=st.sampled_from(["delete", "end"]))
-    def leave(self, number: int, heard: bool, by: str) -> None:
+    def leave(self, *, number: int, heard: bool, by: str) -> None:
         name = self.names()[number % len(self.world.pods)]
         if by == "delete":
             self.world.delete(name, heard=heard)

@@ -41,6 +41,7 @@ class Ledger:
         self._clock = 0
         self._row_clock = np.zeros(self.columns.facts.present.shape[0], np.int64)
         self._homes: dict[NodeName, _Home] = {}
+        self._row_of: dict[NodeName, int] = {}
         self._name_at: list[NodeName] = []
         self._cells: dict[CardUuid, tuple[Cell, ...]] = {}
         self._holdings: dict[PodUid, Holding] = {}
@@ -71,6 +72,7 @@ class Ledger:
         self._homes[node.name] = _Home(
             node, row, {card.uuid: column for column, card in enumerate(node.cards)}
         )
+        self._row_of[node.name] = row
         for column, card in enumerate(node.cards):
             self._cells[card.uuid] = (*self._cells.get(card.uuid, ()), (row, column))
         self.columns.write_node(row, node, self.tables.number_for(node))
@@ -85,6 +87,7 @@ class Ledger:
         home = self._homes.pop(name, None)
         if home is None:
             return
+        del self._row_of[name]
         self._forget_cells(home)
         self._vacate(home)
         self._names_moved = True
@@ -194,8 +197,8 @@ class Ledger:
         """The rows of the named nodes that are known, or of every row in use."""
         if names is None:
             return np.arange(self.columns.height, dtype=np.intp)
-        homes = (self._homes.get(name) for name in names)
-        return np.fromiter((home.row for home in homes if home is not None), dtype=np.intp)
+        row_of = self._row_of.get
+        return np.array([row for name in names if (row := row_of(name)) is not None], dtype=np.intp)
 
     def view_of_rows(self, rows: Rows) -> View:
         """The state of those rows; windows instead of copies where they follow each other without a gap."""
@@ -225,8 +228,7 @@ class Ledger:
         return self._homes[self._name_at[row]].node
 
     def row_of(self, name: NodeName) -> int | None:
-        home = self._homes.get(name)
-        return None if home is None else home.row
+        return self._row_of.get(name)
 
     # --- inside --------------------------------------------------------------------------------------------------
 

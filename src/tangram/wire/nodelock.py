@@ -1,21 +1,25 @@
 """The node lock that closed device plugins rely on: `hami.io/mutex.lock` on the node.
 
 The value names its holder by namespace and name, never by UID, so a recreated pod is indistinguishable from its
-predecessor here; whoever needs to know which of the two took the lock must keep that elsewhere.
+predecessor there. Whose a lock of ours is stands beside it, with the lock it belongs to: closed plugins and peers take
+locks away and set their own without knowing of ours.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from tangram.units.ids import Namespace, PodName
+from tangram.units.ids import Namespace, PodName, PodUid
 from tangram.wire.errors import WireError, shown
 
 NODE_LOCK: Final = "hami.io/mutex.lock"
+OWNER: Final = "tangram.dev/lock-owner"
+"""On the node: the UID of the pod that a lock was taken for, and that lock."""
 
 _NANOSECONDS = 10**9
 _TIME = re.compile(
@@ -35,6 +39,17 @@ class NodeLock(msgspec.Struct, frozen=True):
     """Unix seconds."""
     holder: LockHolder | None = None
     """None in the legacy form, which is a time alone: anyone may release such a lock."""
+
+
+def owner_text(uid: PodUid, lock: str) -> str:
+    """What stands beside a lock of ours."""
+    return f"{uid},{lock}"
+
+
+def owner_of(annotations: Mapping[str, str]) -> PodUid | None:
+    """The UID of the pod that the node's present lock is for; None where the lock is not ours, or there is none."""
+    uid, comma, lock = annotations.get(OWNER, "").partition(",")
+    return PodUid(uid) if comma and uid and lock == annotations.get(NODE_LOCK) else None
 
 
 def format_lock(lock: NodeLock) -> str:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tangram.model.cards import Card, Vendor
 from tangram.model.nodes import HostCapacity, Node, Taint
+from tangram.model.pods import PodRef
 from tangram.model.topology import PublishedTopology, Topology
 from tangram.units.memory import Bytes
 from tangram.vendors.renaming import NOTHING_RENAMED, Renamed
@@ -29,6 +30,7 @@ from tangram.wire.metax_topology import LOSSES, SCORES, decode_figures
 from tangram.wire.mthreads_cards import mthreads_cards
 from tangram.wire.node_facts import NodeFacts, read_facts
 from tangram.wire.node_topology import topology_of
+from tangram.wire.nodelock import NODE_LOCK, owner_of, parse_lock
 
 _LARGEST_HOST: Final = 2**50
 _MOST_PODS: Final = 2**31
@@ -38,6 +40,8 @@ _AGENT_STOPS: Final = "the node's agent is about to stop"
 class NodeReading(msgspec.Struct, frozen=True):
     node: Node
     problems: tuple[Problem, ...] = ()
+    locked_for: PodRef | None = None
+    """The pod that our own scheduler has locked the node for."""
 
 
 def read_node(
@@ -61,7 +65,18 @@ def read_node(
         unschedulable=spec.get("unschedulable") is True,
         managed=INVENTORY in facts.annotations,
     )
-    return NodeReading(node, tuple(facts.problems))
+    return NodeReading(node, tuple(facts.problems), _locked_for(facts.annotations))
+
+
+def _locked_for(annotations: Mapping[str, str]) -> PodRef | None:
+    owner = owner_of(annotations)
+    if owner is None:
+        return None
+    try:
+        holder = parse_lock(annotations[NODE_LOCK]).holder
+    except WireError:
+        return None
+    return None if holder is None else PodRef(holder.namespace, holder.name, owner)
 
 
 def _inventory(facts: NodeFacts) -> Inventory:

@@ -6,12 +6,13 @@ import pytest
 
 from builders.scheduling import Object, World, metax_cards, pod
 from tangram.kube.errors import ApiError
+from tangram.kube.informer import Key
 from tangram.services.scheduler.binding import BindOutcome
-from tangram.services.scheduler.locks import OWNER
-from tangram.units.ids import Namespace, PodName
+from tangram.services.scheduler.forgotten_locks import ForgottenLocks
+from tangram.units.ids import Namespace, PodName, PodUid
 from tangram.wire.metax_listing import NODE_DEVICES, encode_listing
 from tangram.wire.metax_publishing import listing_of
-from tangram.wire.nodelock import NODE_LOCK, LockHolder, NodeLock, format_lock
+from tangram.wire.nodelock import NODE_LOCK, OWNER, LockHolder, NodeLock, format_lock, owner_of, owner_text
 
 
 def closed(name: str, cards: int = 2) -> Object:
@@ -33,7 +34,7 @@ def lock(world: World, name: str, *, age: int = 0, owner: str = "") -> None:
     annotations = world.nodes["a"]["metadata"]["annotations"]
     annotations[NODE_LOCK] = value
     if owner:
-        annotations[OWNER] = owner
+        annotations[OWNER] = owner_text(PodUid(owner), value)
 
 
 async def test_a_slice_on_a_closed_node_is_bound_under_the_lock_which_stays_for_the_plugin() -> None:
@@ -41,7 +42,7 @@ async def test_a_slice_on_a_closed_node_is_bound_under_the_lock_which_stays_for_
     world.create(pod("p"))
     assert await world.schedule("p") == "a"
     assert lock_of(world).endswith(",default,p")
-    assert world.nodes["a"]["metadata"]["annotations"][OWNER] == "uid-p"
+    assert owner_of(world.nodes["a"]["metadata"]["annotations"]) == "uid-p"
 
 
 async def test_the_next_pod_of_the_node_waits_for_the_plugin_and_is_then_bound() -> None:
@@ -145,3 +146,34 @@ async def test_a_slice_in_an_init_container_alone_takes_the_lock_too() -> None:
     world.create(made)
     assert await world.schedule("p") == "a"
     assert lock_of(world).endswith(",default,p")
+
+
+async def looked_over(world: World) -> None:
+    readings = {Key("", name): world.state.read_node(found) for name, found in world.nodes.items()}
+    await ForgottenLocks(readings, world.locks, world.waits, lambda: True).look()
+
+
+async def test_a_lock_of_ours_whose_pod_went_elsewhere_is_given_back_though_nobody_comes_for_it() -> None:
+    world = World(closed("a"), closed("b"))
+    world.create(pod("p"))
+    lock(world, "p", owner="uid-p")
+    await looked_over(world)
+    assert lock_of(world), "it may still be bound there"
+    world.pods["default", "p"]["spec"]["nodeName"] = "b"
+    world.hear("default", "p")
+    await looked_over(world)
+    assert lock_of(world) == ""
+
+
+async def test_a_lock_that_somebody_else_set_after_ours_is_theirs() -> None:
+    world = World(closed("a"))
+    world.create(pod("p"))
+    lock(world, "gone", owner="uid-gone")
+    world.create(pod("other"))
+    stale = world.nodes["a"]["metadata"]["annotations"][OWNER]
+    lock(world, "other")
+    assert world.nodes["a"]["metadata"]["annotations"][OWNER] == stale
+    await looked_over(world)
+    assert lock_of(world).endswith(",default,other")
+    world.filter("p")
+    assert (await world.bind("p", "a")).outcome is BindOutcome.LOCKED

@@ -8,7 +8,7 @@ is answered with reasons that stay the same from call to call, which park it unt
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from tangram.engine.allocate import tenant_for
 from tangram.engine.decide import Decision
@@ -114,7 +114,7 @@ class Filtering:
     def _decided(self, waiting: Waiting, request: Request, call: FilterCall) -> Answer:
         state = self._state
         candidates = Candidates(
-            names=[NodeName(name) for name in call.names],
+            names=cast("tuple[NodeName, ...]", call.names),
             demoted=state.reservations.demoted(request.pod.uid),
             host_checked=True,
         )

@@ -19,10 +19,8 @@ from tangram.model.pods import PodRef
 from tangram.units.ids import NodeName
 from tangram.wire import loose
 from tangram.wire.errors import WireError
-from tangram.wire.nodelock import NODE_LOCK, NodeLock, parse_lock
+from tangram.wire.nodelock import NODE_LOCK, OWNER, NodeLock, owner_of, owner_text, parse_lock
 
-OWNER: Final = "tangram.dev/lock-owner"
-"""On the node: the UID of the pod the lock was taken for."""
 TRY_EVERY_S: Final = 0.1
 
 Waits = Callable[[str, str, str, NodeName], bool]
@@ -72,7 +70,7 @@ class NodeLocks:
             with suppress(ApiUnreachable):
                 found = await self._read(node)
                 annotations = _annotations(found)
-                if NODE_LOCK not in annotations or annotations.get(OWNER) != pod.uid:
+                if owner_of(annotations) != pod.uid:
                     return
                 try:
                     await self._write(node, found, None, None)
@@ -85,10 +83,10 @@ class NodeLocks:
         found = await self._read(node)
         annotations = _annotations(found)
         present = annotations.get(NODE_LOCK)
-        if present is not None and self._is_held(present, annotations.get(OWNER, ""), pod, node):
+        if present is not None and self._is_held(present, owner_of(annotations) or "", pod, node):
             return False
         try:
-            await self._write(node, found, value, pod.uid)
+            await self._write(node, found, value, owner_text(pod.uid, value))
         except ApiError as error:
             if error.status != CONFLICT:
                 raise

@@ -121,7 +121,7 @@ class Reservations:
             self._ledger.extend(uid, expires_at=self._clock() + lasts)
 
     def begin_binding(self, uid: PodUid) -> None:
-        """From now on only `release`, `ended` or the bound pod itself end the promise."""
+        """From now on only `fail_binding`, `release` or the bound pod itself end the promise."""
         promise = self._promises.get(uid)
         if promise is not None:
             promise.binding = True

@@ -24,6 +24,7 @@ from tangram.services.scheduler.explaining import Explaining
 from tangram.services.scheduler.exposition import Exposition
 from tangram.services.scheduler.failing import failing
 from tangram.services.scheduler.filtering import Filtering
+from tangram.services.scheduler.forgotten_locks import ForgottenLocks
 from tangram.services.scheduler.leadership import Leadership
 from tangram.services.scheduler.locks import NodeLocks
 from tangram.services.scheduler.nominating import Nominator
@@ -98,6 +99,9 @@ class Scheduler:
             api, self.state, self.leadership, self._book.quota_changed, self._preempting.budget_changed
         )
         self.copies.pod_listeners.append(self._pod_changed)
+        self._forgotten: Final = ForgottenLocks(
+            self.copies.nodes.objects, self._locks, self._waits_for_plugin, self._may_decide
+        )
         self.copies.node_listeners.append(self._second_looks.changed)
         self.state.arrived = self._nominator.wake
         self.state.reservations.ended = self._telemetry.promise_ended
@@ -159,6 +163,7 @@ class Scheduler:
         await self.copies.fill(supervisor)
         supervisor.lasting("end of promises", self._expire)
         supervisor.lasting("preemption", self._preempting.run)
+        supervisor.lasting("forgotten locks", self._forgotten.run)
         self._nominator.ahead = await self._nominates()
         supervisor.lasting("nominations", self._nominator.run)
         supervisor.lasting("second looks", self._second_looks.run)

@@ -19,7 +19,7 @@ from tangram.daemon.certificates import Pair, certificates_in, service_names
 from tangram.daemon.serving_identity import ServingIdentity
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.services.scheduler.authority import OwnAuthority, Places
-from tangram.services.scheduler.generations import Pace
+from tangram.services.scheduler.generations import USUAL_PACE, Pace, new_generation, renewed, to_show
 from tangram.services.scheduler.trust import KINDS, configuration_path
 
 START = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
@@ -417,3 +417,14 @@ def test_whatever_happens_every_replica_is_trusted_at_every_moment(
     until = first.identity.until
     assert until is not None
     assert until - life.clock.now > PACE.life - PACE.renew_after - LOOKS_WITHIN, "renewed long before its end"
+
+
+def test_a_certificate_that_was_made_to_live_for_less_is_replaced_at_once_and_not_shown_to_its_end() -> None:
+    begun = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    brief = Pace(
+        life=dt.timedelta(minutes=1), renew_after=dt.timedelta(seconds=20), settle=dt.timedelta(seconds=4)
+    )
+    kept = (new_generation(NAMES, begun, brief),)
+    now_there = renewed(kept, NAMES, begun, USUAL_PACE)
+    assert len(now_there) == 2
+    assert to_show(now_there, NAMES, begun, USUAL_PACE) == now_there[-1]

@@ -108,7 +108,10 @@ def renewed(generations: Generations, names: Sequence[str], now: dt.datetime, pa
     """Without what has long expired, and with a new one where the newest for these names is old."""
     standing = tuple(one for one in generations if not is_over(one.trusted, now, pace))
     ours = _for(names, standing)
-    if ours and now < ours[-1].made + pace.renew_after:
+    # By its age, and by what is left: one that was made to live for less must not be waited for.
+    if ours and now < min(
+        ours[-1].made + pace.renew_after, ours[-1].expires - (pace.life - pace.renew_after)
+    ):
         return standing
     return (*standing, new_generation(names, now, pace))
 
@@ -126,6 +129,8 @@ def to_show(
 ) -> Generation | None:
     """The newest that every caller trusts by now; at the very beginning, when there is none, the oldest."""
     valid = [one for one in _for(names, generations) if now < one.expires]
+    # One that is about to expire is no choice while there is another.
+    valid = [one for one in valid if now + pace.settle < one.expires] or valid
     latest = now.timestamp() - pace.settle.total_seconds()
     settled = [one for one in valid if one.published is not None and one.published <= latest]
     return settled[-1] if settled else next(iter(valid), None)

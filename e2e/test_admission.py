@@ -145,7 +145,6 @@ async def test_a_program_finds_the_codes_of_the_faults_beside_the_sentence(
     assert '"reason":"cores-out-of-range"' in done.errors.replace('\\"', '"').replace(": ", ":")
 
 
-@pytest.mark.smoke
 async def test_kubectl_prints_what_is_legal_but_rarely_meant_as_a_warning(hooks: Hooks, court: Court) -> None:
     thing = asking(court, {"metax-tech.com/sgpu": 1, "metax-tech.com/vmemory": 4})
     async with reviewed(hooks, court):
@@ -157,7 +156,6 @@ async def test_kubectl_prints_what_is_legal_but_rarely_meant_as_a_warning(hooks:
     )
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("kind", "version", "described"),
     [
@@ -236,7 +234,6 @@ async def test_a_node_of_ones_own_choice_and_privilege_are_refused_beside_cards(
     assert "pod has node assigned" in refused.message
 
 
-@pytest.mark.smoke
 async def test_a_quota_in_hamis_words_is_taken_by_kubernetes_and_enforced_by_us(
     hooks: Hooks, court: Court
 ) -> None:

@@ -97,7 +97,6 @@ def wanting(pool: Pool, name: str, percent: int = 50) -> Object:
     return made
 
 
-@pytest.mark.smoke
 async def test_a_pod_that_waits_says_why_on_itself_and_to_whoever_asks_and_what_is_suggested_works(
     object_fleet: Cluster, asking: Asking, unique: Unique
 ) -> None:

@@ -142,7 +142,6 @@ async def test_nobody_goes_when_the_wanted_card_is_held_by_an_equal(
 # ---- shares, which kube-scheduler does not see
 
 
-@pytest.mark.smoke
 async def test_of_shares_the_fewest_and_of_those_the_least_important_go(
     fleet_with_ranks: Cluster, unique: Unique
 ) -> None:

@@ -70,7 +70,6 @@ def is_leaving(seen: Object) -> bool:
     return "deletionTimestamp" in seen["metadata"]
 
 
-@pytest.mark.smoke
 @on(ONE_CARD)
 async def test_a_victim_ends_in_its_own_time_while_its_share_is_kept_for_the_one_it_went_for(
     node: AgentNode,

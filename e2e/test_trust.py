@@ -137,7 +137,6 @@ async def test_a_wish_for_cards_is_no_allocation_and_is_let_through(ground: Grou
     assert await objection(WAYS["update"](ground.who("alice"), namespace, "held", wish)) is None
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("form", FORMS)
 async def test_schedulers_write_everywhere_and_an_agent_on_pods_of_its_own_node_alone(
     ground: Ground, form: str

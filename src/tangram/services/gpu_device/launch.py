@@ -12,21 +12,18 @@ from typing import Final
 import msgspec
 
 from tangram.daemon.endpoints import Address
-from tangram.daemon.errors import SettingError
+from tangram.daemon.launching import run_daemon
 from tangram.daemon.log_options import LogOptions
-from tangram.daemon.logs import start_logging
-from tangram.daemon.running import FAILED, Supervisor, run_service
+from tangram.daemon.running import Supervisor
 from tangram.drivers.opening import open_driver
 from tangram.drivers.ways import Conditions
 from tangram.kube.api import Api
 from tangram.kube.connection import find_connection
-from tangram.kube.errors import NoConnection
 from tangram.services.gpu_device.agent import Agent
 from tangram.services.gpu_device.hardware import LIMIT_S, Hardware
 from tangram.services.gpu_device.settings import AgentSettings
 
 COMPONENT: Final = "gpu-device"
-USAGE_ERROR: Final = 2
 SWITCH_S: Final = 0.0005
 NICE: Final = -10
 
@@ -57,17 +54,7 @@ def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
     # While many containers start the node is busiest, and each of them waits for us.
     with suppress(PermissionError):
         os.nice(NICE)
-    end_logging = start_logging(COMPONENT, launch.logs)
-    try:
-        return run_service(lambda supervisor: _serve(supervisor, launch, environment))
-    except (SettingError, NoConnection) as error:
-        sys.stderr.write(f"tangram: {str(error).rstrip('.')}.\n")
-        return USAGE_ERROR
-    except OSError as error:
-        sys.stderr.write(f"tangram: {error.filename or 'a folder'} cannot be used ({error.strerror}).\n")
-        return FAILED
-    finally:
-        end_logging()
+    return run_daemon(COMPONENT, launch.logs, lambda supervisor: _serve(supervisor, launch, environment))
 
 
 async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[str, str]) -> int:

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
-from tangram.daemon.errors import SettingError
+from tangram.daemon.launching import run_daemon
 from tangram.daemon.log_options import LogOptions
-from tangram.daemon.logs import start_logging
-from tangram.daemon.running import FAILED, Supervisor, run_service
+from tangram.daemon.running import Supervisor
 from tangram.daemon.web_serving import serving_app
 from tangram.kube.api import Api
 from tangram.kube.connection import find_connection
-from tangram.kube.errors import NoConnection
 from tangram.services.scheduler.doors import extender_app
 from tangram.services.scheduler.outside_door import open_outside
 from tangram.services.scheduler.service import COMPONENT, Scheduler
 from tangram.services.scheduler.settings import SchedulerSettings
-
-USAGE_ERROR: Final = 2
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,19 +30,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
     """Run the scheduler until it is told to stop. Its exit status."""
-    end_logging = start_logging(COMPONENT, launch.logs)
     # A full collection stops everything; records are made by the thousand and hardly ever form circles.
     gc.set_threshold(50_000, 50, 100)
-    try:
-        return run_service(lambda supervisor: _serve(supervisor, launch, environment))
-    except (SettingError, NoConnection) as error:
-        sys.stderr.write(f"tangram: {str(error).rstrip('.')}.\n")
-        return USAGE_ERROR
-    except OSError as error:
-        sys.stderr.write(f"tangram: {error.filename or 'a folder'} cannot be used ({error.strerror}).\n")
-        return FAILED
-    finally:
-        end_logging()
+    return run_daemon(COMPONENT, launch.logs, lambda supervisor: _serve(supervisor, launch, environment))
 
 
 async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[str, str]) -> int:

@@ -69,6 +69,17 @@ async def test_a_scheduler_that_promised_cards_is_followed_where_they_are_free()
         assert set((await run.pods.run(made))["c0"][GPU]) == set(promised)
 
 
+async def test_a_scheduler_is_followed_though_the_kubelet_has_heard_of_the_pod_before_us() -> None:
+    async with agent_on(EIGHT) as run:
+        await run.offered(GPU, 8)
+        promised = [run.uuids[at] for at in (1, 6)]
+        text = "".join(f"{each},Metax-GPU,65536,100:" for each in promised) + ";"
+        asked = asyncio.create_task(run.pods.plugin(GPU).prefer(run.uuids, 2))
+        await asyncio.sleep(0.02)
+        run.api.bind(pod("p", {GPU: 2}), {METAX_WHOLE_ALLOCATED: text})
+        assert set(await asked) == set(promised)
+
+
 async def test_a_prediction_that_did_not_come_true_is_written_over() -> None:
     async with agent_on(EIGHT) as run:
         await run.offered(GPU, 8)

@@ -1,20 +1,23 @@
 """The agent's side of the device plugin API.
 
-Allocate and GetPreferredAllocation never wait and never fail: an error there ends the pod for good, and a slow answer
-holds up every other pod of the node. With CDI neither needs to know anything about the pod.
+Allocate and GetPreferredAllocation never fail: an error there ends the pod for good. Nor do they wait, because a slow
+answer holds up every other pod of the node, with one exception: the kubelet may have heard of a pod before us, and what
+the scheduler chose for it is worth a moment. With CDI Allocate needs to know nothing about the pod.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import grpc
 
 from tangram.kubelet.sockets import Refusal as Answered
 from tangram.model.allocations import Tenant
+from tangram.model.pods import Phase, Pod
 from tangram.model.refusals import Refusal
 from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.claims import Claims
@@ -27,6 +30,9 @@ from tangram.services.gpu_device.refusing import Refused
 from tangram.services.gpu_device.resources import CARRIERS, WHOLE
 from tangram.units.ids import CardUuid
 from tangram.wire.kubelet.deviceplugin import ContainerAllocateResponse
+
+HEARING_STEP_S: Final = 0.01
+HEARING_STEPS: Final = 25
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -64,6 +70,8 @@ class PluginAnswers:
         self, resource: str, available: Sequence[str], must_include: Sequence[str], size: int
     ) -> Sequence[str]:
         begun = time.monotonic()
+        if resource in WHOLE:
+            await self._hear_of_pod(resource, size)
         promised = self._promises(size) if resource in WHOLE else ()
         chosen = preferred_units(self._stock(), available, must_include, size, promised)
         self._heard.took("prefer", resource, time.monotonic() - begun)
@@ -101,6 +109,13 @@ class PluginAnswers:
             self._heard.refused(resource, refused)
             return ContainerAllocateResponse()
 
+    async def _hear_of_pod(self, resource: str, size: int) -> None:
+        """Wait a moment while no pod is known that the kubelet can mean."""
+        for _ in range(HEARING_STEPS):
+            if any(_may_be_meant(bound.pod, resource, size) for bound in self._pods.all()):
+                return
+            await asyncio.sleep(HEARING_STEP_S)
+
     def _promises(self, size: int) -> list[frozenset[CardUuid]]:
         """The cards that the scheduler meant for the pods of this node, the first bound first."""
         promised: list[frozenset[CardUuid]] = []
@@ -112,6 +127,13 @@ class PluginAnswers:
                 if len(cards) == size:
                     promised.append(cards)
         return promised
+
+
+def _may_be_meant(pod: Pod, resource: str, size: int) -> bool:
+    """Whether the pod has yet to start and one of its containers asks for so many."""
+    return pod.phase is Phase.PENDING and any(
+        container.limits.get(resource) == str(size) for container in pod.containers
+    )
 
 
 def _answer_text(refusal: Refusal) -> str:

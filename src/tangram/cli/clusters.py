@@ -12,18 +12,15 @@ from tangram.cli.kubernetes import Dump, read_dump
 from tangram.cli.patience import Patience
 from tangram.engine.adopt import adopt
 from tangram.engine.ledger import Ledger
-from tangram.model.allocations import Allocation, ContainerShares, Tenant
 from tangram.model.cards import Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
-from tangram.model.requests import HostAsk, Request
-from tangram.units.ids import NodeName
-from tangram.units.memory import SGPU_MEMORY_UNIT
-from tangram.vendors.host import read_host
+from tangram.model.requests import Request
+from tangram.vendors.mthreads.tiers import sizes_of
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire.clusterfile.reading import ClusterFile, is_short_file, read_cluster_file
 from tangram.wire.errors import Problem, WireError
-from tangram.wire.tenants import Unnamed, read_tenant
+from tangram.wire.tenants import Unnamed, on_the_host_alone, read_tenant
 
 
 class Cluster(NamedTuple):
@@ -87,7 +84,7 @@ def cluster_of_dump(dump: Dump, patience: Patience) -> Cluster:
         if isinstance(tenant, Unnamed):
             guesses.append(tenant)
         else:
-            ledger.put_tenant(tenant or _on_the_host_alone(pod, pod.node_name))
+            ledger.put_tenant(tenant or on_the_host_alone(pod, pod.node_name))
     # Guesses come last: they go where the pods that did say leave room.
     problems.extend(_adopted(ledger, unnamed) for unnamed in guesses)
     waiting = tuple(pod for pod in dump.pods if pod.node_name is None and not pod.ended)
@@ -97,7 +94,7 @@ def cluster_of_dump(dump: Dump, patience: Patience) -> Cluster:
 def _adopted(ledger: Ledger, unnamed: Unnamed) -> Problem:
     pod, reason = unnamed.pod, unnamed.reason
     if unnamed.request is None:
-        ledger.put_tenant(_on_the_host_alone(pod, unnamed.node))
+        ledger.put_tenant(on_the_host_alone(pod, unnamed.node))
         return Problem(
             "cards-uncounted",
             f"pod {pod.ref} runs on {unnamed.node} with a request that cannot be read ({reason}):"
@@ -113,19 +110,6 @@ def _adopted(ledger: Ledger, unnamed: Unnamed) -> Problem:
     )
 
 
-def _on_the_host_alone(pod: Pod, node: NodeName) -> Tenant:
-    """A pod without cards still uses processors and memory of its node."""
-    host = read_host(pod)
-    containers = tuple(ContainerShares(container.name, container.role) for container in pod.containers)
-    return Tenant(
-        pod=pod.ref,
-        allocation=Allocation(node, containers),
-        priority=pod.priority,
-        host=host if isinstance(host, HostAsk) else HostAsk(),
-        init_done=pod.init_done,
-    )
-
-
 def _ledger(nodes: Iterable[Node]) -> Ledger:
     ledger = Ledger()
     for node in nodes:
@@ -135,10 +119,5 @@ def _ledger(nodes: Iterable[Node]) -> Ledger:
 
 def _settings(nodes: Iterable[Node]) -> AdmissionSettings:
     """Which sizes of slice exist depends on the cards there are."""
-    sizes = {
-        card.memory // SGPU_MEMORY_UNIT
-        for node in nodes
-        for card in node.cards
-        if card.vendor is Vendor.MTHREADS
-    } - {0}
+    sizes = sizes_of(card for node in nodes for card in node.cards)
     return AdmissionSettings(mthreads_memory_per_card=tuple(sorted(sizes))) if sizes else DEFAULT_SETTINGS

@@ -37,8 +37,11 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def read_address(text: str) -> Address | None:
-    """`HOST:PORT`; port 0 takes any that is free, and an empty text means none at all. Raises `SettingError`."""
+def read_address(text: str, option: str = OPTION) -> Address | None:
+    """`HOST:PORT`; port 0 takes any that is free, and an empty text means none at all. Raises `SettingError`.
+
+    `option` is what people wrote the address into.
+    """
     if not text.strip():
         return None
     host, colon, port = text.strip().rpartition(":")
@@ -47,7 +50,7 @@ def read_address(text: str) -> Address | None:
     bracketed = bare != host
     if not colon or not bare or (":" in bare) != bracketed or not 0 <= number <= 65_535:
         raise SettingError(
-            f"{OPTION} is {text!r:.80}: it is HOST:PORT with a port up to 65535; "
+            f"{option} is {text!r:.80}: it is HOST:PORT with a port up to 65535; "
             "write for example 0.0.0.0:9394, [::]:9394 or '' for none."
         )
     return Address(bare, number)

@@ -19,6 +19,7 @@ from tangram.model.pods import Pod, Role
 from tangram.model.requests import HostAsk, Request, Vocabulary
 from tangram.units.ids import NodeName
 from tangram.vendors.admission import Admission, admit
+from tangram.vendors.host import read_host
 from tangram.vendors.metax import names
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire.errors import WireError
@@ -71,6 +72,19 @@ def read_tenant(
         else _CLASSES.get(pod.annotations.get(names.APP_CLASS, "")),
         priority=pod.priority,
         host=HostAsk() if request is None else request.host,
+        init_done=pod.init_done,
+    )
+
+
+def on_the_host_alone(pod: Pod, node: NodeName) -> Tenant:
+    """A pod without cards still uses processors and memory of its node."""
+    host = read_host(pod)
+    containers = tuple(ContainerShares(each.name, each.role) for each in pod.containers)
+    return Tenant(
+        pod=pod.ref,
+        allocation=Allocation(node, containers),
+        priority=pod.priority,
+        host=host if isinstance(host, HostAsk) else HostAsk(),
         init_done=pod.init_done,
     )
 

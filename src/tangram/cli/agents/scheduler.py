@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from tangram.cli.agents.options import KubeconfigOption, LogArguments, connection_for
 from tangram.cli.failures import InputError
-from tangram.daemon.endpoints import OPTION, Address, read_address
+from tangram.daemon.endpoints import Address, read_address
 from tangram.daemon.errors import SettingError
 from tangram.services.scheduler.launch import Launch, run
 from tangram.services.scheduler.settings import (
@@ -168,9 +168,9 @@ def _pair(text: str, option: str, example: str) -> tuple[str, str]:
 
 def _address(text: str, option: str) -> Address | None:
     try:
-        return read_address(text)
+        return read_address(text, option)
     except SettingError as error:
-        raise InputError(str(error).replace(OPTION, option)) from None
+        raise InputError(str(error)) from None
 
 
 def _certificate(at: DoorArguments) -> CertificateFiles | None:

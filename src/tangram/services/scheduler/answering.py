@@ -51,7 +51,6 @@ _FILTER_OUTCOMES: Final = {
     Answered.CHOSEN: Outcome.DONE,
     Answered.AHEAD: Outcome.DONE,
     Answered.SIMULATED: Outcome.DONE,
-    Answered.NOT_OURS: Outcome.PASSED,
     Answered.REFUSED: Outcome.REFUSED,
     Answered.UNFIT: Outcome.REFUSED,
     Answered.QUOTA: Outcome.REFUSED,

@@ -13,6 +13,7 @@ from typing import Literal
 from tangram.kube.api import Api
 from tangram.kube.errors import NOT_FOUND, TOO_MANY_REQUESTS, ApiError, ApiUnreachable
 from tangram.model.pods import PodRef
+from tangram.services.scheduler.nomination import nominate
 from tangram.units.ids import NodeName
 
 _log = logging.getLogger(__name__)
@@ -47,11 +48,9 @@ class Orders:
 
     async def nominate(self, pod: PodRef, node: NodeName) -> None:
         """A hint to kube-scheduler and to people; that it could not be written changes nothing."""
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
-        change = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
         self._wrote("nomination")
         try:
-            await self._api.merge(path, change)
+            await nominate(self._api, pod, node)
         except (ApiError, ApiUnreachable) as error:
             _log.info("pod %s could not be nominated: %s", pod, error)
 

@@ -19,6 +19,7 @@ from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.model.requests import Request
 from tangram.services.scheduler.gangs import place_gang
+from tangram.services.scheduler.nomination import nominate
 from tangram.services.scheduler.quota_rule import OverQuota, no_quota
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
@@ -147,12 +148,10 @@ class Nominator:
 
     async def _nominate(self, waiting: Waiting, node: NodeName) -> None:
         ref = waiting.pod.ref
-        path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/status"
-        change = {"metadata": {"uid": ref.uid}, "status": {"nominatedNodeName": node}}
         self.writes += 1
         self._wrote()
         try:
-            await self._api.merge(path, change)
+            await nominate(self._api, ref, node)
         except (ApiError, ApiUnreachable) as error:
             # It was a hint; the pod is asked about all the same, and its promise is there.
             _log.debug("pod %s could not be nominated: %s", ref, error)

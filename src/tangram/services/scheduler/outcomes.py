@@ -20,7 +20,6 @@ class Answered(StrEnum):
     CHOSEN = "chosen"
     AHEAD = "ahead"
     """Decided before it was asked."""
-    NOT_OURS = "not-ours"
     REFUSED = "refused"
     UNFIT = "unfit"
     PROMISED = "promised"

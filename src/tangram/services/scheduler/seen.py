@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
-from tangram.model.allocations import Allocation, ContainerShares, Tenant
+from tangram.model.allocations import Tenant
 from tangram.model.pods import Pod, PodRef
-from tangram.model.requests import HostAsk, Request
+from tangram.model.requests import Request
 from tangram.units.ids import NodeName
 from tangram.vendors.admission import Admission
-from tangram.vendors.host import read_host
 from tangram.wire.queueing import Gang, Queueing
 from tangram.wire.tenants import Unnamed
 
@@ -41,16 +40,3 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     held: Tenant | Unnamed | None = None
     """What it holds, or that it holds something nobody named. None while it waits, and when it has ended."""
     gang: Gang | None = None
-
-
-def on_the_host_alone(pod: Pod, node: NodeName) -> Tenant:
-    """A pod without cards still uses processors and memory of its node."""
-    host = read_host(pod)
-    containers = tuple(ContainerShares(each.name, each.role) for each in pod.containers)
-    return Tenant(
-        pod=pod.ref,
-        allocation=Allocation(node, containers),
-        priority=pod.priority,
-        host=host if isinstance(host, HostAsk) else HostAsk(),
-        init_done=pod.init_done,
-    )

@@ -21,22 +21,21 @@ from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.kube.informer import Change, Key
 from tangram.model.allocations import Tenant
-from tangram.model.cards import Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
 from tangram.services.scheduler.admissions import Admissions
 from tangram.services.scheduler.gang_index import GangIndex
 from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, Times
-from tangram.services.scheduler.seen import Seen, Waiting, on_the_host_alone
+from tangram.services.scheduler.seen import Seen, Waiting
 from tangram.units.ids import NodeName, PodUid
-from tangram.units.memory import SGPU_MEMORY_UNIT
+from tangram.vendors.mthreads.tiers import sizes_of
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire.koordinator.device import Device
 from tangram.wire.nodes import NodeReading, read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.queueing import read_gang, read_queueing
-from tangram.wire.tenants import Unnamed, read_tenant
+from tangram.wire.tenants import Unnamed, on_the_host_alone, read_tenant
 
 Object = Mapping[str, Any]
 
@@ -116,10 +115,7 @@ class State:
 
     def _note_sizes(self, name: NodeName, node: Node | None) -> None:
         """Which sizes of Moore Threads slice exist depends on the cards there are, unless somebody said."""
-        cards = () if node is None else node.cards
-        sizes = frozenset(
-            card.memory // SGPU_MEMORY_UNIT for card in cards if card.vendor is Vendor.MTHREADS
-        ) - {0}
+        sizes = sizes_of(() if node is None else node.cards)
         if sizes == self._sizes.get(name, frozenset()):
             return
         if sizes:

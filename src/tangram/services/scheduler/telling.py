@@ -25,7 +25,7 @@ PREEMPTED: Final = "Preempted"
 """kube-scheduler's own word on a victim."""
 ROOM_MADE: Final = "RoomMade"
 
-_SILENT = (Answered.AHEAD, Answered.NOT_OURS, Answered.SIMULATED, Answered.PROMISED, Answered.ERROR)
+_SILENT = (Answered.AHEAD, Answered.SIMULATED, Answered.PROMISED, Answered.ERROR)
 
 
 class Telling:

@@ -115,7 +115,6 @@ async def kube_scheduler_held(cluster: Cluster) -> AsyncGenerator[None]:
 # ---- what it costs
 
 
-@pytest.mark.smoke
 async def test_a_crowd_is_placed_at_two_writes_a_pod(pool: Pool, audit: Audit) -> None:
     pods = [pool.pod(f"{number:03d}", part(60)) for number in range(PODS)]
     await create_all(pool, pods)

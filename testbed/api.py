@@ -55,6 +55,7 @@ class ApiRefused(Exception):  # noqa: N818 - reads as what happened: `except Api
         self.status = status
         self.reason = str(answer.get("reason", ""))
         self.message = str(answer.get("message", ""))
+        self.answer = answer
 
 
 class NotInTime(AssertionError):  # noqa: N818 - the same
@@ -91,11 +92,18 @@ class Api:
         await self._session.close()
 
     async def call(
-        self, method: str, path: str, body: object = None, *, content: str = "application/json", **query: str
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content: str = "application/json",
+        accept: str = "*/*",
+        **query: str,
     ) -> Object:
         """One request. An answer of 400 or above is an ApiRefused."""
         data = None if body is None else json.dumps(body)
-        headers = {} if body is None else {"Content-Type": content}
+        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": content})
         async with self._session.request(method, path, data=data, headers=headers, params=query) as response:
             text = await response.text()
             answer = _parsed(text)
@@ -133,10 +141,14 @@ class Api:
             raise
         return True
 
-    async def watch(self, path: str, **query: str) -> AsyncIterator[tuple[str, Object]]:
+    async def watch(
+        self, path: str, *, accept: str = "*/*", **query: str
+    ) -> AsyncIterator[tuple[str, Object]]:
         """Events (type, object) of a list, from the given resourceVersion on, until the server ends the watch."""
         timeout = aiohttp.ClientTimeout(total=None, sock_read=None)
-        async with self._session.get(path, params={"watch": "true", **query}, timeout=timeout) as response:
+        async with self._session.get(
+            path, params={"watch": "true", **query}, timeout=timeout, headers={"Accept": accept}
+        ) as response:
             if response.status >= 400:
                 raise ApiRefused(response.status, _parsed(await response.text()))
             unread = b""

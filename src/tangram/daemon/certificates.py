@@ -47,8 +47,10 @@ class Issued(msgspec.Struct, frozen=True):
     pair: Pair
 
 
-def issue(names: Sequence[str], label: str, *, now: dt.datetime, life: dt.timedelta) -> Issued:
-    """A new authority, and a certificate of it for a server of these names (or addresses)."""
+def issue(
+    names: Sequence[str], label: str, *, now: dt.datetime, life: dt.timedelta, for_client: bool = False
+) -> Issued:
+    """A new authority, and a certificate of it for a server of these names (or addresses), or for a client."""
     signing, serving = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     serial, span = x509.random_serial_number(), (now - BACKDATED, now + life)
     # Each has a name of its own, so that several may stand in one bundle and none is taken for another.
@@ -61,11 +63,12 @@ def issue(names: Sequence[str], label: str, *, now: dt.datetime, life: dt.timede
         .sign(signing, hashes.SHA256())
     )
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
+    purpose = ExtendedKeyUsageOID.CLIENT_AUTH if for_client else ExtendedKeyUsageOID.SERVER_AUTH
     certificate = (
         _unsigned(subject, issuer, serving.public_key(), x509.random_serial_number(), span)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
         .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False

@@ -1,0 +1,77 @@
+"""The cases of `builders.rule_cases` sent to a real API server, and its answers without what differs each time.
+
+    RECORD=1 .venv/bin/pytest e2e/test_sandbox_rules.py
+
+writes them to `tests/data/captures/rules.json`, which the tests without a cluster go by.
+"""
+
+import json
+from collections.abc import Sequence
+
+from builders.rule_cases.cases import NAMESPACE, Case
+from builders.rule_cases.replaying import ABSENT, CAPTURE, Answer, settled
+from testbed.api import Api, ApiRefused, Object
+
+
+async def answers_to(api: Api, cases: Sequence[Case]) -> dict[str, list[Answer]]:
+    """What the server says to each case's requests, one after the other."""
+    await _make_room(api)
+    return {case.name: await _answers(api, case) for case in cases}
+
+
+def record(answers: dict[str, list[Answer]]) -> None:
+    """Write the capture, a case on a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(said, sort_keys=True)}" for name, said in answers.items()]
+    CAPTURE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+async def _make_room(api: Api) -> None:
+    for kind, name, path in (
+        ("Namespace", NAMESPACE, "/api/v1/namespaces"),
+        ("ServiceAccount", "default", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"),
+    ):
+        await api.call("POST", path, {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
+
+
+async def _answers(api: Api, case: Case) -> list[Answer]:
+    folder = _folder(case)
+    try:
+        created = await api.call("POST", folder, case.thing)
+    except ApiRefused as refused:
+        return [_refusal(refused)]
+    place = f"{folder}/{created['metadata']['name']}"
+    said = [settled(created)]
+    if case.change is not None:
+        wanted = case.replacement(created)
+        try:
+            said.append(settled(await api.call("PUT", f"{place}/{case.on}".rstrip("/"), wanted)))
+        except ApiRefused as refused:
+            said.append(_refusal(refused))
+    await _remove(api, place)
+    return said
+
+
+async def _remove(api: Api, place: str) -> None:
+    """Nobody acts on finalizers here, so they are taken off."""
+    await api.delete(place, grace=0)
+    try:
+        await api.patch(place, {"metadata": {"finalizers": None}})
+    except ApiRefused as refused:
+        if refused.status != 404:
+            raise
+
+
+def _refusal(refused: ApiRefused) -> Answer:
+    return {"refused": refused.status, **_short(refused.answer)}
+
+
+def _short(answer: Object) -> Object:
+    kept = {"reason": answer.get("reason", ABSENT), "message": answer.get("message", "")}
+    causes = answer.get("details", {}).get("causes")
+    return kept | ({"causes": causes} if causes else {})
+
+
+def _folder(case: Case) -> str:
+    kind = case.kind
+    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    return f"{root}/namespaces/{NAMESPACE}/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"

@@ -1,0 +1,1 @@
+"""The whole of Tangram on one machine, with no cluster and no GPU: everything that stands in for Kubernetes."""

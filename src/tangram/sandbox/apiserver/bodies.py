@@ -1,0 +1,117 @@
+"""From the bytes of a request to an object that may be worked with, and the faults of reading it.
+
+A field nobody knows is dropped, warned of or refused, as the client asked by `fieldValidation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.asking import JSON, YAML, Ask
+from tangram.sandbox.apiserver.kinds import Kind
+from tangram.sandbox.apiserver.refusals import Refused, bad_request
+from tangram.sandbox.apiserver.schemas import read_json, read_yaml, unknown_fields, wrong_types
+from tangram.sandbox.apiserver.shape import Shape
+
+LARGEST: Final = 3 * 1024 * 1024
+STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
+
+
+class Body(msgspec.Struct):
+    thing: Object
+    warnings: list[str] = []
+
+
+def read_body(ask: Ask, body: bytes, kind: Kind, shape: Shape) -> Body:
+    """A whole object of a kind. Raises `Refused`."""
+    if ask.content not in (JSON, YAML, "application/vnd.kubernetes.protobuf"):
+        raise unsupported(ask.content, [JSON, YAML])
+    if ask.content not in (JSON, YAML):
+        raise unsupported(ask.content, [JSON, YAML])
+    thing, duplicates = _parsed(body, as_yaml=ask.content == YAML)
+    check_type(thing, kind)
+    return Body(thing, check_fields(ask, thing, duplicates, kind, shape))
+
+
+def read_patch(ask: Ask, body: bytes) -> tuple[Any, list[str]]:
+    """What a PATCH carries, and fields it says twice. Raises `Refused`."""
+    if ask.content == "application/json-patch+json":
+        try:
+            return msgspec.json.decode(body), []
+        except msgspec.DecodeError as error:
+            raise bad_request(f"error decoding patch: {error}") from None
+    return _parsed(body, as_yaml=ask.content == "application/apply-patch+yaml")
+
+
+def check_fields(ask: Ask, thing: Object, duplicates: Sequence[str], kind: Kind, shape: Shape) -> list[str]:
+    """Warnings about fields nobody knows. Raises `Refused` where the client wants it strict, and for wrong types."""
+    wrong = wrong_types(thing, shape, kind)
+    if wrong:
+        raise bad_request(wrong)
+    manner = ask.query.get("fieldValidation") or WARN
+    if manner not in (STRICT, WARN, IGNORE):
+        raise Refused(
+            422, "Invalid",
+            f'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "{manner:.40}": '
+            'supported values: "", "Ignore", "Strict", "Warn"',
+        )  # fmt: skip
+    if manner == IGNORE:
+        return []
+    found = [*duplicates, *unknown_fields(thing, shape)]
+    if found and manner == STRICT:
+        raise bad_request(
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+            f"strict decoding error: {', '.join(found)}"
+        )
+    return found
+
+
+def check_type(thing: Object, kind: Kind) -> None:
+    """That an object says it is of the kind asked for; what it does not say is filled in. Raises `Refused`."""
+    said, version = thing.get("kind") or "", thing.get("apiVersion") or ""
+    if kind.definition:
+        thing.setdefault("kind", kind.kind)
+        thing.setdefault("apiVersion", kind.api_version)
+    elif not said:
+        raise bad_request("Object 'Kind' is missing in '{}'")
+    if said and said != kind.kind and kind.definition:
+        raise bad_request(
+            f"{said} in version {version or kind.api_version!s} cannot be handled as a {kind.kind}: "
+            f"no kind match for {kind.api_version}, Kind={said}"
+        )
+    if (version and version != kind.api_version) or (said and said != kind.kind):
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
+        )
+
+
+def unsupported(content: str, legal: Sequence[str]) -> Refused:
+    """A body in a form the server does not read."""
+    return Refused(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(legal)}"
+        if content
+        else "the request has no content type",
+    )
+
+
+def _parsed(body: bytes, *, as_yaml: bool) -> tuple[Object, list[str]]:
+    if not body.strip():
+        raise bad_request("the request has no body: an object is needed")
+    try:
+        thing, duplicates = read_yaml(body) if as_yaml else read_json(body)
+    except (ValueError, yaml.YAMLError) as error:
+        raise bad_request(
+            f"couldn't get version/kind; json parse error: {str(error).splitlines()[0]:.200}"
+        ) from None
+    if not isinstance(thing, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON may be anything
+        raise bad_request(
+            "couldn't get version/kind; json parse error: an object is needed, not a list or a value"
+        )
+    return thing, duplicates

@@ -1,0 +1,210 @@
+"""How objects go: at once, after a while, or when everybody who holds on to them has let go.
+
+Pods on a node are first marked and go when their kubelet says so. An object with finalizers is marked and waits for
+them. What becomes of the dependents is a finalizer too; the garbage collector, which is a controller, sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.admission import Admission, Occasion
+from tangram.sandbox.apiserver.asking import Ask, Target
+from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
+from tangram.sandbox.apiserver.selecting import read_selection
+from tangram.sandbox.apiserver.showing import resource_of
+from tangram.sandbox.apiserver.store import Spot, Store
+from tangram.sandbox.apiserver.writing import moment
+from tangram.wire import loose
+
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+_POLICIES: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_NO_DEPENDENTS_ASKED: Final = frozenset({"Event", "Lease"})
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """DeleteOptions, from the body or the query."""
+
+    grace: int | None = None
+    policy: str | None = None
+    uid: str = ""
+    version: str = ""
+    dry_run: bool = False
+
+
+class Deleter:
+    def __init__(self, store: Store, admission: Admission, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._admission = admission
+        self._now = now
+
+    async def delete(self, ask: Ask, body: bytes) -> Object:
+        """The object where it stays for a while, else a Status."""
+        wish = read_wish(ask, body)
+        return await self._delete(ask, wish)
+
+    async def delete_all(self, ask: Ask, body: bytes) -> list[Object]:
+        """Everything a selection takes; the objects as they were."""
+        wish = read_wish(ask, body)
+        kind, query = ask.target.kind, ask.query
+        selection = read_selection(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        found = [
+            each for each in self._store.all(resource_of(kind), ask.target.namespace) if selection.takes(each)
+        ]
+        for thing in found:
+            metadata = thing["metadata"]
+            target = Target(kind, metadata.get("namespace", ""), metadata["name"])
+            try:
+                await self._delete(msgspec.structs.replace(ask, target=target), wish)
+            except Refused as refused:
+                # Somebody else was faster with this one.
+                if refused.reason != "NotFound":
+                    raise
+        return found
+
+    async def _delete(self, ask: Ask, wish: Wish) -> Object:
+        kind = ask.target.kind
+        spot = Spot(resource_of(kind), ask.target.namespace, ask.target.name)
+        kept = self._store.get(spot)
+        if kept is None:
+            raise not_found(kind.group, kind.plural, spot.name)
+        _check(kind.group, kind.plural, kept, wish)
+        self._check_protected(kind.kind, kept)
+        await self._admission.validate(
+            Occasion(
+                ask=msgspec.structs.replace(ask, method="DELETE"), operation="DELETE", thing=None, old=kept
+            )
+        )
+        kept = self._store.get(spot)
+        if kept is None:
+            raise not_found(kind.group, kind.plural, spot.name)
+        marked, stays = self._marked(kept, wish)
+        if wish.dry_run or ask.dry_run:
+            return marked if stays else _done(ask, kept)
+        if not stays:
+            self._store.remove(spot)
+            return _done(ask, kept)
+        return kept if marked == kept else self._store.put(spot, marked)
+
+    def _marked(self, thing: Object, wish: Wish) -> tuple[Object, bool]:
+        """The object as it is from now on, and whether it is still there."""
+        metadata = {**thing["metadata"]}
+        marked = {**thing, "metadata": metadata}
+        finalizers = [each for each in metadata.get("finalizers", ()) if each not in (FOREGROUND, ORPHAN)]
+        before = [each for each in metadata.get("finalizers", ()) if each in (FOREGROUND, ORPHAN)]
+        policy = _POLICIES.get(wish.policy or "", "")
+        wanted = ([policy] if policy else []) if wish.policy is not None else before
+        metadata["finalizers"] = [*finalizers, *wanted]
+        if not metadata["finalizers"]:
+            del metadata["finalizers"]
+        grace = _grace(thing, wish)
+        held = bool(metadata.get("finalizers"))
+        if thing["kind"] == "Namespace" and "status" in thing:
+            held = held or bool(thing.get("spec", {}).get("finalizers"))
+            marked["status"] = {**thing["status"], "phase": "Terminating"}
+        if not held and not grace:
+            return marked, False
+        earlier = metadata.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" not in metadata or (earlier is not None and grace < earlier):
+            at = self._now() + timedelta(seconds=grace)
+            metadata |= {"deletionTimestamp": moment(at), "deletionGracePeriodSeconds": grace}
+            if "generation" in metadata and thing["kind"] != "Namespace":
+                metadata["generation"] += 1
+        return marked, True
+
+    @staticmethod
+    def _check_protected(kind: str, thing: Object) -> None:
+        name = thing["metadata"]["name"]
+        if kind == "Namespace" and name in ("default", "kube-system", "kube-public"):
+            raise Refused(
+                403,
+                "Forbidden",
+                f'namespaces "{name}" is forbidden: this namespace may not be deleted',
+                {"name": name, "kind": "namespaces"},
+            )
+
+
+def read_wish(ask: Ask, body: bytes) -> Wish:
+    """Raises `Refused`."""
+    written: Object = {}
+    if body.strip():
+        try:
+            found = msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            raise bad_request(f"the options of the deletion cannot be read: {error}") from None
+        written = dict(loose.members(found))
+    query = ask.query
+    grace = written.get("gracePeriodSeconds", query.get("gracePeriodSeconds") or None)
+    policy = written.get("propagationPolicy", query.get("propagationPolicy") or None)
+    orphan = written.get("orphanDependents", query.get("orphanDependents") or None)
+    if policy is None and orphan is not None:
+        policy = "Orphan" if str(orphan).lower() == "true" else "Background"
+    if policy is not None and policy not in _POLICIES:
+        message = f'Unsupported value: "{policy:.40}": supported values: "Background", "Foreground", "Orphan"'
+        raise invalid(
+            "meta.k8s.io",
+            "DeleteOptions",
+            "",
+            [Fault("propagationPolicy", "FieldValueNotSupported", message)],
+        )
+    conditions = loose.members(written.get("preconditions"))
+    seconds = None if grace is None else loose.integer(grace)
+    if grace is not None and seconds is None:
+        raise bad_request(f"gracePeriodSeconds is {grace!r:.40}: it is a whole number of seconds")
+    return Wish(
+        # Below zero means one second, as ever since this was possible.
+        grace=1 if seconds is not None and seconds < 0 else seconds,
+        policy=None if policy is None else str(policy),
+        uid=loose.text(conditions.get("uid")),
+        version=loose.text(conditions.get("resourceVersion")),
+        dry_run=bool(written.get("dryRun")),
+    )
+
+
+def _grace(thing: Object, wish: Wish) -> int:
+    """Seconds until it goes. Only pods that run somewhere are given any."""
+    if thing["kind"] != "Pod" or thing.get("apiVersion") != "v1":
+        return 0
+    spec = thing.get("spec", {})
+    if not spec.get("nodeName") or thing.get("status", {}).get("phase") in _ENDED:
+        return 0
+    if wish.grace is not None:
+        return wish.grace
+    return int(spec.get("terminationGracePeriodSeconds") or 0)
+
+
+def _check(group: str, plural: str, thing: Object, wish: Wish) -> None:
+    metadata = thing["metadata"]
+    for label, said, have in (
+        ("UID", wish.uid, metadata["uid"]),
+        ("ResourceVersion", wish.version, metadata["resourceVersion"]),
+    ):
+        if said and said != have:
+            raise conflict(
+                group,
+                plural,
+                metadata["name"],
+                f"Precondition failed: {label} in precondition: {said}, {label} in object meta: {have}"
+                if label == "UID"
+                else f"the {label} in the precondition ({said}) does not match the {label} in record ({have}). "
+                "The object might have been modified",
+            )
+
+
+def _done(ask: Ask, thing: Object) -> Object:
+    kind, metadata = ask.target.kind, thing["metadata"]
+    details = {"name": metadata["name"], **({"group": kind.group} if kind.group else {}), "kind": kind.plural}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details | {"uid": metadata["uid"]},
+    }

@@ -1,0 +1,75 @@
+"""Who asks: tokens of the sandbox's own making.
+
+The administrator's stands in the kubeconfig. Service accounts get theirs by `serviceaccounts/token`, as in any cluster,
+and one that is bound to a node says so in the same words. Nothing is signed and nothing is refused to anybody who has a
+token: the rules of RBAC are kept as objects and not enforced.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from tangram.kube.objects import Object
+
+MASTERS: Final = "system:masters"
+AUTHENTICATED: Final = "system:authenticated"
+NODE_NAME: Final = "authentication.kubernetes.io/node-name"
+
+
+class Person(Struct, frozen=True, kw_only=True):
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, Sequence[str]] = {}
+
+    def written(self) -> Object:
+        """As reviews and webhooks have it."""
+        info: Object = {"username": self.name, "groups": list(self.groups)}
+        if self.uid:
+            info["uid"] = self.uid
+        if self.extra:
+            info["extra"] = {key: list(values) for key, values in self.extra.items()}
+        return info
+
+
+ADMINISTRATOR: Final = Person(name="kubernetes-admin", groups=(MASTERS, AUTHENTICATED))
+NOBODY: Final = Person(name="system:anonymous", groups=("system:unauthenticated",))
+
+
+class Identities:
+    def __init__(self, administrator: str) -> None:
+        self._tokens: dict[str, Person] = {administrator: ADMINISTRATOR}
+
+    def known(self, token: str) -> Person | None:
+        return self._tokens.get(token)
+
+    def of_header(self, header: str) -> Person | None:
+        """Who an `Authorization` header belongs to; None for a token nobody has, nobody for no token."""
+        kind, _, token = header.partition(" ")
+        if not header:
+            return NOBODY
+        return self.known(token.strip()) if kind.lower() == "bearer" else None
+
+    def issue(self, account: Object, node: Object | None) -> str:
+        """A token for a service account, for use on one node where one is named."""
+        metadata = account["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        extra: dict[str, Sequence[str]] = {}
+        if node is not None:
+            extra = {
+                NODE_NAME: [node["metadata"]["name"]],
+                "authentication.kubernetes.io/node-uid": [node["metadata"]["uid"]],
+            }
+        token = f"sandbox-{secrets.token_urlsafe(24)}"
+        extra["authentication.kubernetes.io/credential-id"] = [f"JTI={secrets.token_hex(16)}"]
+        self._tokens[token] = Person(
+            name=f"system:serviceaccount:{namespace}:{name}",
+            uid=metadata["uid"],
+            groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED),
+            extra=extra,
+        )
+        return token

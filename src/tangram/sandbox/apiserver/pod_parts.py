@@ -1,0 +1,212 @@
+"""What can be done with a pod besides reading and writing it: bind it to a node, or ask for its eviction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.admission import Admission, Occasion
+from tangram.sandbox.apiserver.asking import Ask, Target
+from tangram.sandbox.apiserver.bodies import read_body
+from tangram.sandbox.apiserver.deleting import Deleter
+from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
+from tangram.sandbox.apiserver.registry import Registry
+from tangram.sandbox.apiserver.schemas import built_in
+from tangram.sandbox.apiserver.selecting import labels_test
+from tangram.sandbox.apiserver.store import Spot, Store
+from tangram.sandbox.apiserver.writing import moment
+from tangram.wire import loose
+
+PODS: Final = ("", "pods")
+BUDGETS: Final = ("policy", "poddisruptionbudgets")
+DONE: Final[Object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+class PodParts:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        admission: Admission,
+        deleter: Deleter,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._admission = admission
+        self._deleter = deleter
+        self._now = now
+
+    async def bind(self, ask: Ask, body: bytes) -> Object:
+        """Give a pod its node, and the annotations and labels the Binding carries, unchecked."""
+        kind = self._registry.find("", "v1", "bindings")
+        if kind is None:
+            raise not_found("", "bindings", "")
+        binding = read_body(ask, body, kind, built_in(kind.definition)).thing
+        metadata: Object = binding.setdefault("metadata", {})
+        name = ask.target.name or loose.text(metadata.get("name"))
+        if metadata.get("namespace") and metadata["namespace"] != ask.target.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        if metadata.get("name") and metadata["name"] != name:
+            raise bad_request("name in URL does not match name in Binding object")
+        metadata |= {"name": name, "namespace": ask.target.namespace}
+        _check_binding(binding)
+        self._admission.still_open(ask.target.namespace, ask.target.kind)
+        occasion = Occasion(ask=ask, operation="CREATE", thing=binding, old=None)
+        await self._admission.validate(occasion)
+        spot = Spot(PODS, ask.target.namespace, name)
+        pod = self._store.get(spot)
+        if pod is None:
+            raise not_found("", "pods", name)
+        _check_bindable(pod, binding)
+        if not ask.dry_run:
+            self._store.put(spot, _bound(pod, binding, moment(self._now())))
+        return DONE
+
+    async def evict(self, ask: Ask, body: bytes) -> Object:
+        """Delete a pod if its disruption budget has room for it."""
+        written: Object = {}
+        if body.strip():
+            try:
+                written = dict(loose.members(msgspec.json.decode(body)))
+            except msgspec.DecodeError as error:
+                raise bad_request(f"the eviction cannot be read: {error}") from None
+        said = loose.text(loose.members(written.get("metadata")).get("name"))
+        name = ask.target.name
+        if said and said != name:
+            raise bad_request("name in URL does not match name in Eviction object")
+        spot = Spot(PODS, ask.target.namespace, name)
+        pod = self._store.get(spot)
+        if pod is None:
+            raise not_found("", "pods", name)
+        options = dict(loose.members(written.get("deleteOptions")))
+        dry = ask.dry_run or bool(options.get("dryRun"))
+        if not self._goes_anyway(pod):
+            self._spend(pod, dry=dry)
+        target = Target(self._registry.find("", "v1", "pods") or ask.target.kind, ask.target.namespace, name)
+        if not dry:
+            marked = {**pod, "status": _disrupted(pod.get("status", {}), moment(self._now()))}
+            self._store.put(spot, marked)
+            options.get("preconditions", {}).pop("resourceVersion", None)
+        deleting = msgspec.structs.replace(ask, target=target, method="DELETE")
+        await self._deleter.delete(deleting, msgspec.json.encode(options))
+        return DONE
+
+    @staticmethod
+    def _goes_anyway(pod: Object) -> bool:
+        phase = pod.get("status", {}).get("phase")
+        return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+
+    def _spend(self, pod: Object, *, dry: bool) -> None:
+        """Take one disruption from the pod's budget. Raises `Refused` when there is none left."""
+        namespace = pod["metadata"]["namespace"]
+        budgets = [
+            each for each in self._store.all(BUDGETS, namespace)
+            if each.get("spec", {}).get("selector") is not None and labels_test(each["spec"]["selector"])(pod)
+        ]  # fmt: skip
+        if len(budgets) > 1:
+            raise Refused(
+                500, "InternalError",
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+            )  # fmt: skip
+        if not budgets:
+            return
+        budget = budgets[0]
+        status, name = budget.get("status", {}), budget["metadata"]["name"]
+        if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+            raise _too_many("Cannot evict pod as it would violate the pod's disruption budget.",
+                            f"The disruption budget {name} is still being processed by the server.", 10)  # fmt: skip
+        if status.get("disruptionsAllowed", 0) < 1:
+            raise _too_many(
+                "Cannot evict pod as it would violate the pod's disruption budget.",
+                f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods and has "
+                f"{status.get('currentHealthy', 0)} currently",
+            )
+        if not dry:
+            disrupted = {**status.get("disruptedPods", {}), pod["metadata"]["name"]: moment(self._now())}
+            left = status["disruptionsAllowed"] - 1
+            spent = {**budget, "status": {**status, "disruptionsAllowed": left, "disruptedPods": disrupted}}
+            self._store.put(Spot(BUDGETS, namespace, name), spent)
+
+
+def _too_many(message: str, cause: str, retry_after: int | None = None) -> Refused:
+    details: Object = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
+    if retry_after:
+        details["retryAfterSeconds"] = retry_after
+    return Refused(429, "TooManyRequests", message, details, retry_after=retry_after)
+
+
+def _check_binding(binding: Object) -> None:
+    target = loose.members(binding.get("target"))
+    faults: list[Fault] = []
+    if target.get("kind") not in (None, "", "Node"):
+        message = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
+        faults.append(Fault("target.kind", "FieldValueNotSupported", message))
+    if not target.get("name"):
+        faults.append(Fault("target.name", "FieldValueRequired", "Required value"))
+    if faults:
+        raise invalid("", "Binding", binding["metadata"].get("name", ""), faults)
+
+
+def _check_bindable(pod: Object, binding: Object) -> None:
+    metadata, said = pod["metadata"], binding["metadata"]
+    name = metadata["name"]
+    for label, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+        if said.get(key) and said[key] != metadata[key]:
+            raise conflict(
+                "", "pods", name,
+                f"Precondition failed: {label} in precondition: {said[key]}, {label} in object meta: {metadata[key]}",
+            )  # fmt: skip
+    if metadata.get("deletionTimestamp"):
+        raise conflict("", "pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
+    node = pod.get("spec", {}).get("nodeName")
+    if node:
+        raise conflict("", "pods/binding", name, f'pod {name} is already assigned to node "{node}"')
+    if pod["spec"].get("schedulingGates"):
+        raise conflict("", "pods/binding", name, f"pod {name} has non-empty .spec.schedulingGates")
+
+
+def _bound(pod: Object, binding: Object, now: str) -> Object:
+    metadata = {**pod["metadata"]}
+    for key in ("annotations", "labels"):
+        added = binding["metadata"].get(key)
+        if added:
+            metadata[key] = {**metadata.get(key, {}), **added}
+    status = {**pod.get("status", {})}
+    conditions = [each for each in status.get("conditions", ()) if each.get("type") != "PodScheduled"]
+    generation = metadata.get("generation")
+    scheduled: Object = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+    }
+    if generation is not None:
+        scheduled["observedGeneration"] = generation
+    status["conditions"] = [*conditions, scheduled]
+    status.pop("nominatedNodeName", None)
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": {**pod["spec"], "nodeName": binding["target"]["name"]},
+        "status": status,
+    }
+
+
+def _disrupted(status: Object, now: str) -> Object:
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+    }
+    others = [each for each in status.get("conditions", ()) if each.get("type") != "DisruptionTarget"]
+    return {**status, "conditions": [*others, condition]}

@@ -1,0 +1,161 @@
+"""Getting and listing: one object, or those a selection takes, whole or in pages that all show the same moment."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.asking import Ask, version_number
+from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, invalid, not_found
+from tangram.sandbox.apiserver.selecting import EVERYTHING, read_selection
+from tangram.sandbox.apiserver.showing import many, one, resource_of
+from tangram.sandbox.apiserver.store import Spot, Store, expired
+
+EXACT: Final = "Exact"
+NOT_OLDER: Final = "NotOlderThan"
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Where a list goes on: the moment it shows, and the last object shown."""
+
+    revision: int
+    namespace: str
+    name: str
+
+
+class Reader:
+    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = now
+
+    def get(self, ask: Ask) -> Object:
+        target = ask.target
+        version_number(ask.query)
+        thing = self._store.get(Spot(resource_of(target.kind), target.namespace, target.name))
+        if thing is None:
+            raise not_found(target.kind.group, target.kind.plural, target.name)
+        return one(ask, thing, self._now())
+
+    def list(self, ask: Ask) -> Object:
+        target, query = ask.target, ask.query
+        selection = read_selection(
+            target.kind, query.get("labelSelector", ""), query.get("fieldSelector", "")
+        )
+        limit = _limit(query.get("limit", ""))
+        place = _read_place(query.get("continue", ""))
+        wanted, match = version_number(query), query.get("resourceVersionMatch", "")
+        revision = self._moment(wanted, match, place, limited=bool(limit))
+        resource = resource_of(target.kind)
+        if revision == self._store.revision:
+            things = list(self._store.all(resource, target.namespace))
+        else:
+            things = self._store.as_of(resource, target.namespace, revision)
+        if place is not None:
+            things = [thing for thing in things if _key(thing) > (place.namespace, place.name)]
+        found = things if selection is EVERYTHING else [thing for thing in things if selection.takes(thing)]
+        more: Object = {}
+        if limit and len(found) > limit:
+            left, found = len(found) - limit, found[:limit]
+            namespace, name = _key(found[-1])
+            more["continue"] = _written(_Place(revision, namespace, name))
+            if selection is EVERYTHING:
+                more["remainingItemCount"] = left
+        return many(ask, found, str(revision), more, self._now())
+
+    def _moment(self, wanted: int | None, match: str, place: _Place | None, *, limited: bool) -> int:
+        now = self._store.revision
+        if match:
+            _check_match(match, wanted, continued=place is not None)
+        if place is not None:
+            if wanted:
+                raise bad_request("specifying resource version is not allowed when using continue")
+            return place.revision
+        if wanted is None or wanted == 0:
+            return now
+        if wanted > now:
+            raise too_large(wanted, now)
+        return wanted if match == EXACT or (limited and not match) else now
+
+
+def too_large(wanted: int, now: int) -> Refused:
+    """A version of the future. Clients with this cause ask again a moment later."""
+    return Refused(
+        504,
+        "Timeout",
+        f"Too large resource version: {wanted}, current: {now}",
+        {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+        retry_after=1,
+    )
+
+
+def _check_match(match: str, wanted: int | None, *, continued: bool) -> None:
+    where = "resourceVersionMatch"
+    if continued:
+        raise _bad_list(
+            Fault(where, "FieldValueForbidden", "Forbidden: resourceVersionMatch is forbidden for continue")
+        )
+    if wanted is None:
+        raise _bad_list(
+            Fault(
+                where,
+                "FieldValueForbidden",
+                "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+            )
+        )
+    if match not in (EXACT, NOT_OLDER):
+        message = f'Unsupported value: "{match:.40}": supported values: "Exact", "NotOlderThan", ""'
+        raise _bad_list(Fault(where, "FieldValueNotSupported", message))
+    if match == EXACT and wanted == 0:
+        raise _bad_list(
+            Fault(
+                where,
+                "FieldValueForbidden",
+                'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+            )
+        )
+
+
+def _bad_list(fault: Fault) -> Refused:
+    return invalid("meta.k8s.io", "ListOptions", "", [fault])
+
+
+def _limit(text: str) -> int:
+    if not text:
+        return 0
+    if not text.isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{text:.40}": invalid syntax')
+    return int(text)
+
+
+def _read_place(text: str) -> _Place | None:
+    if not text:
+        return None
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Place)
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        raise bad_request("continue key is not valid: it is none that this server has given") from None
+
+
+def _written(place: _Place) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
+
+
+def _key(thing: Object) -> tuple[str, str]:
+    metadata = thing["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def names_of(things: Sequence[Object]) -> list[str]:
+    return [_key(thing)[1] for thing in things]
+
+
+__all__ = ["EXACT", "NOT_OLDER", "Reader", "expired", "too_large"]

@@ -1,0 +1,99 @@
+"""The sentences in which a field is refused, word for word as the real server has them: kubectl's users know them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from tangram.sandbox.apiserver.refusals import Fault
+
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+IMMUTABLE: Final = "field is immutable"
+
+
+def child(path: str, name: str) -> str:
+    """A field below another."""
+    return f"{path}.{name}" if path else name
+
+
+def required(path: str, detail: str = "") -> Fault:
+    """Something is missing."""
+    return Fault(path, "FieldValueRequired", _with("Required value", detail))
+
+
+def invalid(path: str, value: Any, detail: str) -> Fault:  # noqa: ANN401 - any value can be a wrong one
+    """Something is there and wrong."""
+    return Fault(path, "FieldValueInvalid", _with(f"Invalid value: {_told(value)}", detail))
+
+
+def unsaid(path: str, detail: str) -> Fault:
+    """Something is wrong and its value is not repeated."""
+    return Fault(path, "FieldValueInvalid", f"Invalid value: {detail}")
+
+
+def unsupported(path: str, value: Any, legal: Iterable[str]) -> Fault:  # noqa: ANN401 - the same
+    """Not one of a few words."""
+    listed = ", ".join(json.dumps(each) for each in legal)
+    message = f"Unsupported value: {_told(value)}: supported values: {listed}"
+    return Fault(path, "FieldValueNotSupported", message)
+
+
+def forbidden(path: str, detail: str) -> Fault:
+    """It may not be there, or not now."""
+    return Fault(path, "FieldValueForbidden", _with("Forbidden", detail))
+
+
+def duplicate(path: str, value: Any, detail: str = "") -> Fault:  # noqa: ANN401 - the same
+    """Another one has it already."""
+    return Fault(path, "FieldValueDuplicate", _with(f"Duplicate value: {_told(value)}", detail))
+
+
+def not_found(path: str, value: Any) -> Fault:  # noqa: ANN401 - the same
+    """It names something that is not there."""
+    return Fault(path, "FieldValueNotFound", f"Not found: {_told(value)}")
+
+
+def too_long(path: str, most: int) -> Fault:
+    """More bytes than are kept."""
+    return Fault(path, "FieldValueTooLong", f"Too long: may not be more than {most} bytes")
+
+
+def too_many(path: str, count: int, most: int) -> Fault:
+    """More elements than are kept."""
+    return Fault(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+
+
+def each_invalid(path: str, value: Any, details: Sequence[str]) -> list[Fault]:  # noqa: ANN401 - the same
+    """One fault for every sentence about a value."""
+    return [invalid(path, value, detail) for detail in details]
+
+
+def one_of(path: str, value: str, legal: Sequence[str]) -> list[Fault]:
+    """A word that must be there and be one of a few."""
+    if not value:
+        return [required(path)]
+    return [] if value in legal else [unsupported(path, value, legal)]
+
+
+def not_negative(path: str, value: Any) -> list[Fault]:  # noqa: ANN401 - the same
+    """A number from zero on; one that is not there is zero."""
+    return [invalid(path, value, NOT_NEGATIVE)] if number(value) < 0 else []
+
+
+def unchanged(path: str, new: Any, old: Any) -> list[Fault]:  # noqa: ANN401 - the same
+    """What was decided at creation."""
+    return [] if new == old else [invalid(path, new, IMMUTABLE)]
+
+
+def number(value: Any) -> int:  # noqa: ANN401 - the same
+    """A number, zero where there is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _with(opening: str, detail: str) -> str:
+    return f"{opening}: {detail}" if detail else opening
+
+
+def _told(value: Any) -> str:  # noqa: ANN401 - the same
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,226 @@
+"""From HTTP to the parts that answer it, and back.
+
+Every refusal is a Status with the words clients know; a failure of our own is told in the log and answered with one
+sentence. Nobody but this machine can connect.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+
+import msgspec
+import yaml
+from aiohttp import web
+
+from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.asking import JSON, YAML, Ask, Form, Target, locate, read_accept
+from tangram.sandbox.apiserver.bodies import LARGEST, read_body
+from tangram.sandbox.apiserver.documents import Documents
+from tangram.sandbox.apiserver.identities import NOBODY, Person
+from tangram.sandbox.apiserver.parts import Parts
+from tangram.sandbox.apiserver.refusals import Refused
+from tangram.sandbox.apiserver.schemas import built_in
+from tangram.sandbox.apiserver.showing import many, one
+from tangram.sandbox.apiserver.writing import Written
+
+HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
+PUBLIC: Final = frozenset({*HEALTH, "version"})
+
+_log = logging.getLogger(__name__)
+
+
+class Serving:
+    def __init__(self, parts: Parts, documents: Documents) -> None:
+        self._parts = parts
+        self._documents = documents
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=LARGEST + 1)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        return app
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return await self._answered(request)
+        except Refused as refused:
+            return _refusal(refused)
+        except web.HTTPRequestEntityTooLarge:
+            message = f"Request entity too large: limit is {LARGEST}"
+            return _refusal(Refused(413, "RequestEntityTooLarge", message))
+        except ConnectionError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever it was, the client gets a sentence
+            _log.exception("%s %s could not be answered", request.method, request.path)
+            return _refusal(
+                Refused(500, "InternalError", "Internal error occurred: the sandbox failed; its log says why")
+            )
+
+    async def _answered(self, request: web.Request) -> web.StreamResponse:
+        path = request.path
+        person = self._parts.identities.of_header(request.headers.get("Authorization", ""))
+        first = path.strip("/").partition("/")[0]
+        if person is None or (person is NOBODY and first not in PUBLIC):
+            raise Refused(401, "Unauthorized", "Unauthorized")
+        if first in HEALTH:
+            return web.Response(text="ok")
+        accept = request.headers.get("Accept", "")
+        target = locate(self._parts.registry, path)
+        if target is None:
+            document = self._documents.find(path, accept) if request.method in ("GET", "HEAD") else None
+            if document is None:
+                raise Refused(404, "NotFound", "the server could not find the requested resource", {})
+            headers = {"Content-Type": document.content, "Etag": f'"{document.tag}"', "Vary": "Accept"}
+            if request.headers.get("If-None-Match", "").strip('"') == document.tag:
+                return web.Response(status=304, headers=headers)
+            return web.Response(body=document.body, headers=headers)
+        ask = _ask(request, target, person, accept)
+        self._check_verb(ask)
+        if request.method == "GET" and (ask.flag("watch")):
+            return await self._watch(request, ask)
+        if target.subresource == "log":
+            return await self._logs(request, ask)
+        body = await request.read() if request.can_read_body else b""
+        if len(body) > LARGEST:
+            raise Refused(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LARGEST}")
+        return await self._done(ask, body)
+
+    # ---- verbs
+
+    def _check_verb(self, ask: Ask) -> None:
+        target = ask.target
+        verbs = target.kind.verbs
+        if target.subresource:
+            part = target.kind.subresource(target.subresource)
+            verbs = part.verbs if part is not None else ()
+        wanted = _VERBS.get(ask.method, {})
+        verb = wanted.get(bool(target.name)) if not target.subresource else _PART_VERBS.get(ask.method)
+        if verb is None or verb not in verbs:
+            raise Refused(
+                405,
+                "MethodNotAllowed",
+                "the server does not allow this method on the requested resource",
+                {},
+            )
+
+    async def _done(self, ask: Ask, body: bytes) -> web.StreamResponse:
+        parts, target = self._parts, ask.target
+        match target.kind.kind, target.subresource, ask.method:
+            case ("Pod", "binding", _) | ("Binding", _, _):
+                return self._object(ask, await parts.pods.bind(ask, body), 201)
+            case "Pod", "eviction", _:
+                return self._object(ask, await parts.pods.evict(ask, body), 201)
+            case "ServiceAccount", "token", _:
+                return self._object(ask, parts.reviews.token(ask, _read_loosely(body)), 201)
+            case _, "scale", "GET":
+                return self._object(ask, parts.scaling.get(ask))
+            case _, "scale", _:
+                return self._object(ask, await parts.scaling.put(ask, body))
+            case _, "finalize", _:
+                return self._written(ask, await parts.writer.update(ask, body))
+            case _, _, "GET":
+                thing = parts.reader.get(ask) if target.name else parts.reader.list(ask)
+                return _json(ask.form, thing)
+            case _, _, "POST" if target.kind.verbs == ("create",):
+                read = read_body(ask, body, target.kind, built_in(target.kind.definition))
+                return self._object(ask, parts.reviews.answer(ask, read.thing), 201)
+            case _, _, "POST":
+                return self._written(ask, await parts.writer.create(ask, body))
+            case _, _, "PUT":
+                return self._written(ask, await parts.writer.update(ask, body))
+            case _, _, "PATCH":
+                return self._written(ask, await parts.writer.patch(ask, body))
+            case _, _, "DELETE" if target.name:
+                return self._object(ask, await parts.deleter.delete(ask, body))
+            case _:
+                gone = await parts.deleter.delete_all(ask, body)
+                version = str(parts.store.revision)
+                return _json(ask.form, many(ask, gone, version, {}, parts.now()))
+
+    def _written(self, ask: Ask, written: Written) -> web.Response:
+        return self._object(ask, written.thing, 201 if written.created else 200, written.warnings)
+
+    def _object(
+        self, ask: Ask, thing: Object, status: int = 200, warnings: Sequence[str] = ()
+    ) -> web.Response:
+        return _json(ask.form, one(ask, thing, self._parts.now()), status, warnings)
+
+    async def _watch(self, request: web.Request, ask: Ask) -> web.StreamResponse:
+        lines = self._parts.watching.begin(ask)
+        response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        await _pour(response, lines)
+        return response
+
+    async def _logs(self, request: web.Request, ask: Ask) -> web.StreamResponse:
+        async with self._parts.kubelets.logs(ask) as found:
+            response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+            response.enable_chunked_encoding()
+            await response.prepare(request)
+            async for chunk in found.content.iter_any():
+                await response.write(chunk)
+            await response.write_eof()
+            return response
+
+
+_VERBS: Final = {
+    "GET": {True: "get", False: "list"},
+    "POST": {False: "create"},
+    "PUT": {True: "update"},
+    "PATCH": {True: "patch"},
+    "DELETE": {True: "delete", False: "deletecollection"},
+}
+_PART_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch"}
+
+
+async def _pour(response: web.StreamResponse, lines: AsyncGenerator[bytes]) -> None:
+    try:
+        async for line in lines:
+            await response.write(line)
+        await response.write_eof()
+    finally:
+        await lines.aclose()
+
+
+def _ask(request: web.Request, target: Target, person: Person, accept: str) -> Ask:
+    # Logs are plain text, whatever the client would take for an object.
+    form = Form() if target.subresource == "log" else read_accept(accept)
+    content = request.content_type if "Content-Type" in request.headers else JSON
+    return Ask(
+        method=request.method,
+        target=target,
+        query=dict(request.query),
+        person=person,
+        form=form,
+        content=content,
+        agent=request.headers.get("User-Agent", ""),
+    )
+
+
+def _read_loosely(body: bytes) -> Object:
+    try:
+        found = msgspec.json.decode(body) if body.strip() else {}
+    except msgspec.DecodeError as error:
+        raise Refused(400, "BadRequest", f"the request cannot be read: {error}") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _json(form: Form, thing: Object, status: int = 200, warnings: Sequence[str] = ()) -> web.Response:
+    if form.media == YAML:
+        body = yaml.safe_dump(thing, sort_keys=False, allow_unicode=True).encode()
+    else:
+        body = msgspec.json.encode(thing)
+    response = web.Response(body=body, status=status, content_type=form.media)
+    for warning in warnings:
+        text = warning.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        response.headers.add("Warning", f'299 - "{text}"')
+    return response
+
+
+def _refusal(refused: Refused) -> web.Response:
+    headers = {} if refused.retry_after is None else {"Retry-After": str(refused.retry_after)}
+    return web.Response(
+        body=msgspec.json.encode(refused.status()), status=refused.code, content_type=JSON, headers=headers
+    )

@@ -1,0 +1,1 @@
+"""What kube-controller-manager does for a cluster, over the same HTTP interface, so that both can be compared."""

@@ -1,0 +1,149 @@
+"""What the controllers read of objects: who owns one, whether a pod is ready, active or ended, and moments as text.
+
+An API server has checked what it stores, so fields are taken at their word; only those that may be absent are asked for
+with care.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from tangram.kube.objects import Key, Object
+
+Now = dt.datetime
+
+
+def key_of(thing: Object) -> Key:
+    metadata = thing["metadata"]
+    return Key(metadata.get("namespace") or "", metadata["name"])
+
+
+def uid_of(thing: Object) -> str:
+    return thing["metadata"].get("uid") or ""
+
+
+def version_in(thing: Object) -> str:
+    return thing["metadata"].get("resourceVersion") or ""
+
+
+def labels_of(thing: Object) -> dict[str, str]:
+    return thing["metadata"].get("labels") or {}
+
+
+def annotations_of(thing: Object) -> dict[str, str]:
+    return thing["metadata"].get("annotations") or {}
+
+
+def finalizers_of(thing: Object) -> list[str]:
+    return thing["metadata"].get("finalizers") or []
+
+
+def owners_of(thing: Object) -> list[Object]:
+    return thing["metadata"].get("ownerReferences") or []
+
+
+def controller_of(thing: Object) -> Object | None:
+    """The one owner that manages it."""
+    return next((owner for owner in owners_of(thing) if owner.get("controller")), None)
+
+
+def is_going(thing: Object) -> bool:
+    """Whether its deletion was asked for."""
+    return bool(thing["metadata"].get("deletionTimestamp"))
+
+
+def spec_of(thing: Object) -> Object:
+    return thing.get("spec") or {}
+
+
+def status_of(thing: Object) -> Object:
+    return thing.get("status") or {}
+
+
+def generation_of(thing: Object) -> int:
+    return thing["metadata"].get("generation") or 0
+
+
+def replicas_of(thing: Object) -> int:
+    """How many are asked for; one where nothing is said."""
+    wanted = spec_of(thing).get("replicas")
+    return 1 if wanted is None else wanted
+
+
+# ---- pods
+
+
+def phase_of(pod: Object) -> str:
+    return status_of(pod).get("phase") or "Pending"
+
+
+def is_ended(pod: Object) -> bool:
+    return phase_of(pod) in ("Succeeded", "Failed")
+
+
+def is_active(pod: Object) -> bool:
+    """Neither ended nor on its way out."""
+    return not is_ended(pod) and not is_going(pod)
+
+
+def is_ready(pod: Object) -> bool:
+    condition = condition_of(pod, "Ready")
+    return condition is not None and condition.get("status") == "True"
+
+
+def is_available(pod: Object, min_ready_seconds: int, now: Now) -> bool:
+    """Ready, and for long enough."""
+    return is_ready(pod) and seconds_until_available(pod, min_ready_seconds, now) <= 0
+
+
+def seconds_until_available(pod: Object, min_ready_seconds: int, now: Now) -> float:
+    """Of a pod that is ready: how long it must stay so; nothing to wait for where no time is asked."""
+    condition = condition_of(pod, "Ready")
+    since = moment(condition.get("lastTransitionTime")) if condition else None
+    if not min_ready_seconds:
+        return 0.0
+    return min_ready_seconds - (now - since).total_seconds() if since else float(min_ready_seconds)
+
+
+# ---- conditions
+
+
+def conditions_of(thing: Object) -> list[Object]:
+    return status_of(thing).get("conditions") or []
+
+
+def condition_of(thing: Object, kind: str) -> Object | None:
+    return find_condition(conditions_of(thing), kind)
+
+
+def find_condition(conditions: Iterable[Object], kind: str) -> Object | None:
+    return next((each for each in conditions if each.get("type") == kind), None)
+
+
+def holds(thing: Object, kind: str) -> bool:
+    """Whether a condition is there and true."""
+    condition = condition_of(thing, kind)
+    return condition is not None and condition.get("status") == "True"
+
+
+# ---- moments
+
+
+def moment(text: str | None) -> dt.datetime | None:
+    """A moment as Kubernetes writes it, with or without fractions of a second."""
+    if not text:
+        return None
+    try:
+        read = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return read if read.tzinfo else read.replace(tzinfo=dt.UTC)
+
+
+def written(when: dt.datetime) -> str:
+    return when.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def created_at(thing: Object) -> str:
+    return thing["metadata"].get("creationTimestamp") or ""

@@ -1,0 +1,314 @@
+"""The device manager of a kubelet: plugins register with it, pods are given units when they are admitted.
+
+It does what the kubelet of Kubernetes 1.36 was seen and read to do, its awkward sides too: our agent has to live with
+them. Of two plugins of one resource the newer is called; when the older one goes, the newer is dropped. Units of
+init containers are used again by later containers of the pod. An error while a pod is admitted ends the pod; one before
+a container starts only delays it. After a restart nobody is asked before a container starts until the plugin is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+import grpc
+
+from tangram.kube.objects import Object
+from tangram.kubelet.sockets import Refusal, SocketServer, answering, serve, socket_file_at
+from tangram.sandbox.nodes.device_book import DeviceBook
+from tangram.sandbox.nodes.plugin_client import PluginClient, PluginError
+from tangram.sandbox.nodes.plugin_list import Amounts, PluginList
+from tangram.sandbox.nodes.pod_specs import Container, containers_of, devices_asked, is_extended, kubelet_uid
+from tangram.units.ids import PodUid
+from tangram.wire.errors import WireError
+from tangram.wire.kubelet import deviceplugin
+from tangram.wire.kubelet.checkpoint import CHECKPOINT_FILE, CheckpointedAllocation, parse_checkpoint
+from tangram.wire.kubelet.checkpoint_text import checkpoint_text
+
+Reusable = dict[str, dict[str, None]]
+
+
+class NotAllocated(Exception):  # noqa: N818 - says what is the case
+    """A container cannot be given its units; the kubelet's own sentence, which ends the pod."""
+
+
+class DeviceManager:
+    """`start` and `stop` as the kubelet does; what it knows of pods survives in the checkpoint alone.
+
+    `living` names the pods whose units count; `changed` is called when the node's amounts may have changed, and `sick`
+    with a pod of which a unit changed its health.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        living: Callable[[], Collection[PodUid]],
+        changed: Callable[[], None] = lambda: None,
+        sick: Callable[[PodUid], None] = lambda _pod: None,
+        clock: Callable[[], float] | None = None,
+        order: random.Random | None = None,
+    ) -> None:
+        self._folder: Final = folder
+        self._living = living
+        self._changed = changed
+        self._sick = sick
+        self._order = order or random.Random(str(folder))  # noqa: S311 - so that nobody relies on an order
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self.book = DeviceBook()
+        self.plugins = PluginList(self._clock)
+        self.introductions: Final[list[deviceplugin.RegisterRequest]] = []
+        self._clients: dict[str, PluginClient] = {}
+        self._older: set[PluginClient] = set()
+        self._left: set[str] = set()
+        """Resources whose plugin went away from this very kubelet."""
+        self._closing: set[asyncio.Task[None]] = set()
+        self._server: SocketServer | None = None
+
+    # ---- life
+
+    async def start(self) -> None:
+        """Read the notes of the kubelet before, remove every socket in the folder, and listen."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._read_notes()
+        for path in self._folder.iterdir():
+            if socket_file_at(path) is not None:
+                path.unlink(missing_ok=True)
+        self._server = await serve(
+            self._folder / deviceplugin.KUBELET_SOCKET, [answering(deviceplugin.REGISTER, self._on_register)]
+        )
+
+    async def stop(self) -> None:
+        """As if killed: connections are cut, the socket's file stays."""
+        clients = [*self._clients.values(), *self._older]
+        self._clients.clear()
+        self._older.clear()
+        for client in clients:
+            await client.close()
+        if self._server is not None:
+            server, self._server = self._server, None
+            await server.stop(leave_file=True)
+        self.book, self.plugins = DeviceBook(), PluginList(self._clock)
+
+    def amounts(self) -> Amounts:
+        found = self.plugins.amounts()
+        if found.removed:
+            self._note()
+        return found
+
+    def registered(self, resource: str) -> bool:
+        """Whether a plugin of the resource is there now and has told of devices."""
+        return resource in self._clients and bool(self.plugins.healthy(resource))
+
+    # ---- pods
+
+    async def admit(self, pod: Object, running: Collection[str] = ()) -> None:
+        """Give every container its units. Raises `NotAllocated`; what was given until then goes with the pod.
+
+        `running` names containers that run already, which a restarted kubelet finds; they have what they need.
+        """
+        reusable: Reusable = {}
+        for container in containers_of(pod):
+            if container.name not in running:
+                await self._allocate_container(pod, container, reusable)
+            held = self.book.of_container(kubelet_uid(pod), container.name)
+            for each in held:
+                kept = reusable.setdefault(each.resource, {})
+                for unit in each.ids:
+                    if container.ends_first:
+                        kept[unit] = None
+                    else:
+                        kept.pop(unit, None)
+
+    async def prepare(
+        self, pod: Object, container: Container
+    ) -> list[deviceplugin.ContainerAllocateResponse]:
+        """What precedes a container's creation. The answers of its plugins at admission; raises `PluginError`."""
+        uid = kubelet_uid(pod)
+        asked = [
+            resource
+            for resource, count in devices_asked(container).items()
+            if count and self._knows(resource)
+        ]
+        self._order.shuffle(asked)
+        for resource in asked:
+            client = self._clients.get(resource)
+            if client is None and resource not in self.plugins:
+                raise PluginError(f"endpoint not found in cache for a registered resource: {resource}")
+            if client is None:
+                self._check_without(resource)
+                continue
+            if client.options.pre_start_required:
+                held = self.book.held(uid, container.name, resource)
+                if held is None:
+                    raise PluginError(
+                        f"no devices found allocated in local cache for pod {uid}, container {container.name}, "
+                        f"resource {resource}"
+                    )
+                await client.pre_start(held.ids)
+        return [each.response() for each in self.book.of_container(uid, container.name)]
+
+    def clear_out(self) -> None:
+        """Forget pods that are over, as the kubelet does whenever somebody asks who holds what."""
+        self.book.keep_only(self._living())
+
+    # ---- inside: pods
+
+    async def _allocate_container(self, pod: Object, container: Container, reusable: Reusable) -> None:
+        uid, noted, cleared = kubelet_uid(pod), False, False
+        for resource, needed in devices_asked(container).items():
+            if not self._knows(resource):
+                continue
+            if not cleared:
+                self.clear_out()
+                cleared = True
+            chosen = await self._choose(uid, container.name, resource, needed, reusable.get(resource, {}))
+            if not chosen:
+                continue
+            client = self._clients.get(resource)
+            if client is None:
+                raise NotAllocated(f"endpoint {resource} has been stopped")
+            try:
+                answer = await client.allocate(chosen)
+            except PluginError as error:
+                raise NotAllocated(str(error)) from error
+            self.book.insert(
+                CheckpointedAllocation(
+                    pod_uid=uid,
+                    container=container.name,
+                    resource=resource,
+                    by_numa=self.plugins.by_numa(resource, chosen),
+                    answer=answer.SerializeToString(),
+                )
+            )
+            noted = True
+        if noted:
+            self._note()
+
+    async def _choose(
+        self, uid: PodUid, container: str, resource: str, needed: int, reusable: Collection[str]
+    ) -> list[str]:
+        """The units to ask Allocate for; none where the container has its units already."""
+        held = self.book.held(uid, container, resource)
+        before = () if held is None else held.ids
+        if before and len(before) != needed:
+            raise NotAllocated(
+                f'pod "{uid}" container "{container}" changed request for resource "{resource}" from '
+                f"{len(before)} to {needed}"
+            )
+        if resource not in self.plugins:
+            raise NotAllocated(f"cannot allocate unregistered device {resource}")
+        healthy = self.plugins.healthy(resource)
+        if not healthy:
+            raise NotAllocated(f"no healthy devices present; cannot allocate unhealthy devices {resource}")
+        if not set(before) <= set(healthy):
+            raise NotAllocated(
+                f"previously allocated devices are no longer healthy; cannot allocate unhealthy devices {resource}"
+            )
+        if before or not needed:
+            return []
+        chosen = list(reusable)[:needed]
+        missing = needed - len(chosen)
+        if not missing:
+            return chosen
+        taken = self.book.taken().get(resource, set[str]()) | set(chosen)
+        free = [unit for unit in healthy if unit not in taken]
+        if missing > len(free):
+            raise NotAllocated(
+                f"requested number of devices unavailable for {resource}. Requested: {missing}, "
+                f"Available: {len(free)}"
+            )
+        self._order.shuffle(free)
+        preferred = [unit for unit in await self._preferred(resource, free, chosen, needed) if unit in free]
+        return list(dict.fromkeys((*chosen, *preferred, *free)))[:needed]
+
+    async def _preferred(
+        self, resource: str, free: Sequence[str], chosen: Sequence[str], size: int
+    ) -> Sequence[str]:
+        client = self._clients.get(resource)
+        if client is None or not client.options.get_preferred_allocation_available:
+            return ()
+        try:
+            return await client.prefer([*chosen, *free], chosen, size)
+        except PluginError as error:
+            raise NotAllocated(str(error)) from error
+
+    def _check_without(self, resource: str) -> None:
+        """The plugin is away. One that left this kubelet is missed; one that it only read of is not asked."""
+        if resource in self._left:
+            raise PluginError(
+                f"device plugin PreStartContainer rpc failed with err: endpoint {resource} has been stopped"
+            )
+
+    def _knows(self, resource: str) -> bool:
+        return resource in self.plugins or resource in self.book.taken()
+
+    # ---- inside: plugins
+
+    async def _on_register(self, asked: deviceplugin.RegisterRequest) -> deviceplugin.Empty:
+        self.introductions.append(asked)
+        if asked.version != deviceplugin.VERSION:
+            raise Refusal(
+                grpc.StatusCode.UNKNOWN,
+                f'requested API version "{asked.version}" is not supported by kubelet. Supported version is '
+                f'["{deviceplugin.VERSION}"]',
+            )
+        if not is_extended(asked.resource_name):
+            raise Refusal(grpc.StatusCode.UNKNOWN, f'the ResourceName "{asked.resource_name}" is invalid')
+        client = PluginClient(self._folder / asked.endpoint, asked, self._on_list, self._on_end)
+        try:
+            await client.connect()
+        except PluginError as error:
+            raise Refusal(grpc.StatusCode.UNKNOWN, str(error)) from error
+        if self._server is None:
+            await client.close()
+            raise Refusal(grpc.StatusCode.UNAVAILABLE, "the kubelet is ending")
+        before = self._clients.get(client.resource)
+        if before is not None:
+            self._older.add(before)
+        self._clients[client.resource] = client
+        self._left.discard(client.resource)
+        self.plugins.connected(client.resource)
+        client.follow()
+        return deviceplugin.Empty()
+
+    def _on_list(self, client: PluginClient, devices: Sequence[deviceplugin.Device]) -> None:
+        moved = self.plugins.take(client.resource, devices)
+        for uid in self.book.holders_of(moved):
+            self._sick(uid)
+        self._note()
+        self._changed()
+
+    def _on_end(self, client: PluginClient) -> None:
+        """The kubelet looks up its client by resource, and so drops whichever is the current one."""
+        self._older.discard(client)
+        current = self._clients.pop(client.resource, None)
+        if current is None:
+            return
+        self._left.add(client.resource)
+        self.plugins.disconnected(client.resource)
+        for each in {client, current}:
+            closing = asyncio.create_task(each.close(), name=f"closing {client.resource}")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+        self._changed()
+
+    # ---- inside: notes
+
+    def _note(self) -> None:
+        unfinished = self._folder / f".{CHECKPOINT_FILE}"
+        unfinished.write_text(checkpoint_text(self.book.all(), self.plugins.registered()), "utf-8")
+        unfinished.replace(self._folder / CHECKPOINT_FILE)
+
+    def _read_notes(self) -> None:
+        self.book, self.plugins, self._left = DeviceBook(), PluginList(self._clock), set[str]()
+        try:
+            notes = parse_checkpoint((self._folder / CHECKPOINT_FILE).read_bytes())
+        except (OSError, WireError):
+            # None yet, or those of a machine that lost its power half way: then nobody holds anything.
+            return
+        self.book = DeviceBook(notes.allocations)
+        self.plugins.remember([each.resource for each in notes.registered])

@@ -1,0 +1,107 @@
+"""Our scheduler and gpu-aware, started in this process as their own commands would start them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from tangram.daemon.endpoints import Address
+from tangram.daemon.running import Supervisor
+from tangram.kube.api import Api
+from tangram.kube.connection import Connection
+from tangram.kube.objects import Object
+from tangram.sandbox import accounts
+from tangram.sandbox.folder import PairOnDisk
+from tangram.services.gpu_aware import service as gpu_aware
+from tangram.services.gpu_aware.following import MapName
+from tangram.services.scheduler.outside_door import open_outside
+from tangram.services.scheduler.service import COMPONENT, Scheduler
+from tangram.services.scheduler.settings import (
+    HAMI_NAME,
+    TANGRAM_NAME,
+    CertificateFiles,
+    LeaseName,
+    SchedulerSettings,
+)
+from tangram.wire import kubescheduler_config
+from tangram.wire.extender_config import ClientFiles, extender_entry, scheduler_configuration
+
+LOOPBACK: Final = "127.0.0.1"
+IDENTITY: Final = "sandbox"
+"""How the holder of the scheduler's Lease begins."""
+LEASE: Final = LeaseName("kube-system", TANGRAM_NAME)
+USUAL: Final = "default-scheduler"
+WEIGHTS: Final = MapName("kube-system", "gpu-aware-weight")
+
+
+class Doors(Struct, frozen=True):
+    """Where our services answer."""
+
+    scheduler: str
+    aware: str
+
+
+def free_port() -> int:
+    """One that nobody listens on at the moment."""
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+async def start_scheduler(
+    stack: AsyncExitStack,
+    supervisor: Supervisor,
+    connection: Connection,
+    pair: PairOnDisk,
+    client_authority: Path,
+) -> tuple[Scheduler, str]:
+    """Serve extender, webhook and explain over HTTPS until the stack unwinds; the scheduler and where it answers."""
+    port = free_port()
+    settings = SchedulerSettings(
+        lease=LEASE,
+        identity=IDENTITY,
+        extender=None,
+        outside=Address(LOOPBACK, port),
+        certificate=CertificateFiles(pair.certificate, pair.key),
+        client_authority=client_authority,
+        account=f"system:serviceaccount:{accounts.NAMESPACE}:{accounts.SCHEDULER}",
+        agents=(f"system:serviceaccount:{accounts.NAMESPACE}:{accounts.AGENT}",),
+    )
+    api = await stack.enter_async_context(Api(connection, agent=COMPONENT))
+    scheduler = Scheduler(settings, api)
+    keeping = await open_outside(stack, scheduler, settings, api)
+    await scheduler.start(supervisor)
+    if keeping is not None:
+        supervisor.lasting("certificates", keeping)
+    return scheduler, f"https://{LOOPBACK}:{port}"
+
+
+async def start_aware(stack: AsyncExitStack, connection: Connection) -> str:
+    """Serve gpu-aware over HTTP until the stack unwinds; where it answers."""
+    port = free_port()
+    supervisor = Supervisor()
+    settings = gpu_aware.Settings(address=Address(LOOPBACK, port), weights_map=WEIGHTS)
+    serving = asyncio.create_task(gpu_aware.serve(supervisor, settings, connection), name="gpu-aware")
+
+    async def stop() -> None:
+        supervisor.stop()
+        await asyncio.wait({serving}, timeout=3)
+
+    stack.push_async_callback(stop)
+    return f"http://{LOOPBACK}:{port}"
+
+
+def scheduler_files(doors: Doors, kubeconfig: str, client: PairOnDisk, authority: Path) -> dict[str, Object]:
+    """What the two kube-schedulers of a sandbox read: ours beside our extender, and the usual one with gpu-aware."""
+    files = ClientFiles(str(client.certificate), str(client.key), str(authority))
+    ours = scheduler_configuration(
+        extender_entry(doors.scheduler, files=files),
+        (TANGRAM_NAME, HAMI_NAME),
+        kubeconfig=kubeconfig,
+        lease=(LEASE.namespace, LEASE.name),
+    )
+    return {TANGRAM_NAME: ours, USUAL: kubescheduler_config.configuration(doors.aware, kubeconfig)}

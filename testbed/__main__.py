@@ -17,6 +17,7 @@ from testbed.building import build as build_components
 from testbed.building import readiness
 from testbed.errors import BedError
 from testbed.options import Options
+from testbed.plane import serve_plane
 
 HELP = """A real Kubernetes in a box with no way out: etcd, the API server, the controllers, the scheduler, up to three
 real nodes with containerd, and any number of nodes that exist only as objects. It needs root, Linux and Go."""
@@ -127,6 +128,16 @@ def shell(
 ) -> int:
     """Open a shell in a cluster's network, with kubectl, helm and KUBECONFIG set; without a cluster, start one."""
     return people.open_shell(name, command, say=_say("text"))
+
+
+@app.command
+def plane(
+    *,
+    folder: Annotated[Path, Parameter(help="Where its files go.")],
+    port: Annotated[int, Parameter(help="Of the API server; 0 for any that is free.")] = 0,
+) -> None:
+    """Run a control plane on loopback, without root, for the program that started this one and speaks JSON with it."""
+    asyncio.run(serve_plane(folder, port))
 
 
 def _print(text: str) -> None:

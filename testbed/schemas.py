@@ -1,15 +1,16 @@
-"""The shapes of Kubernetes' own objects, asked of a real API server and written down small.
+r"""The shapes of Kubernetes' own objects, asked of a real API server and written down small.
 
 The sandbox's API server knows its built-in kinds from this statement alone. It holds what a program needs (names,
 types, enums, defaults, how lists merge) in a form that reads well in a diff, and no sentence of anybody's manual. How a
 field is written:
 
     "ports": "[]ContainerPort list=map keys=containerPort,protocol merge=containerPort strategy=merge"
-    "protocol": "string default=\\"TCP\\" enum=[\\"SCTP\\",\\"TCP\\",\\"UDP\\"]"
+    "protocol": "string default=\"TCP\" enum=[\"SCTP\",\"TCP\",\"UDP\"]"
 
 The first word is the type: `string`, `integer:int32`, `[]X` for a list, `{}X` for a map, the name of another
-definition (in full, or its last word inside its own package). `required` and `atomic` stand alone. A definition that is
-no object is one such text by itself; `*` among the fields says something of the object as a whole.
+definition (in full, or its last word inside its own package). `required`, `atomic` and `granular` stand alone; `of` is
+the enum of what a list or map holds. A definition that is no object is one such text by itself; `*` among the fields
+says something of the object as a whole.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ async def ask() -> str:
 
 def roots(kinds: Iterable[Kind]) -> set[str]:
     """The definitions that everything else is reached from."""
-    found = set(ALWAYS)
+    found: set[str] = {*ALWAYS}
     for kind in kinds:
         found.add(kind.definition)
         for each in kind.subresources:
@@ -112,13 +113,18 @@ def _field(where: str, schema: Schema, package: str, *, required: bool) -> str:
     words = [_type(schema, package)]
     if required:
         words.append("required")
-    if schema.get("x-kubernetes-map-type") == "atomic":
-        words.append("atomic")
+    if "x-kubernetes-map-type" in schema:
+        words.append(schema["x-kubernetes-map-type"])
     # Every field that Go cannot leave out has the zero value of its type for a default, which says nothing.
     if schema.get("default"):
         words.append(f"default={_compact(schema['default'])}")
     if "enum" in schema:
         words.append(f"enum={_compact(schema['enum'])}")
+    inside = _inside(schema)
+    if inside is not None:
+        _refuse_unknown(f"{where}[]", inside)
+        if "enum" in inside:
+            words.append(f"of={_compact(inside['enum'])}")
     for extension, word in _EXTENSIONS.items():
         if extension in schema:
             value = schema[extension]
@@ -141,6 +147,12 @@ def _type(schema: Schema, package: str) -> str:
     return f"{plain}:{schema['format']}" if "format" in schema else plain
 
 
+def _inside(schema: Schema) -> Schema | None:
+    """What a list or a map is made of, down to what is neither."""
+    within = schema.get("items") or schema.get("additionalProperties")
+    return (_inside(within) or within) if within is not None else None
+
+
 def _reference(schema: Schema) -> str:
     """The definition a schema points at, directly or wrapped beside a default; empty where it points at none."""
     pointed: str = schema.get("$ref") or next((each["$ref"] for each in schema.get("allOf", ())), "")
@@ -159,7 +171,9 @@ def _refuse_unknown(where: str, schema: Schema) -> None:
     """A word this module does not know might be one the sandbox must obey."""
     unknown = sorted(set(schema) - _UNDERSTOOD)
     if unknown:
-        raise BedError(f"the schema of '{where}' uses {', '.join(unknown)}, which the statement has no word for")
+        raise BedError(
+            f"the schema of '{where}' uses {', '.join(unknown)}, which the statement has no word for"
+        )
 
 
 def _compact(value: object) -> str:

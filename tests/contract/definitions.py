@@ -10,8 +10,8 @@ VERSION = "apiextensions.k8s.io/v1"
 
 
 def established(answer: Answer) -> bool:
-    conditions = {one["type"]: one["status"] for one in answer.body.get("status", {}).get("conditions", [])}
-    return conditions.get("Established") == "True"
+    conditions = answer.body.get("status", {}).get("conditions") or []
+    return {"Established": "True"}.items() <= {one["type"]: one["status"] for one in conditions}.items()
 
 
 def widgets(world: World, name: str = "") -> str:

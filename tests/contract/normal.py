@@ -12,6 +12,7 @@ _PATTERNS: Final[Sequence[tuple[re.Pattern[str], str]]] = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "TIME"),
     (re.compile(r"https://(?:\d+\.\d+\.\d+\.\d+|localhost):\d+/"), "https://HOOKS/"),
+    (re.compile(r"(ResourceVersion in (?:precondition|object meta): )\d+"), r"\1VERSION"),
     (re.compile(r"kube-api-access-[a-z0-9]{5}\b"), "kube-api-access-XXXXX"),
     (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "ADDRESS"),
 )
@@ -77,6 +78,24 @@ def verdict(answer: Answer) -> dict[str, Any]:
     """Code and reason alone: for refusals whose sentence is the decoder of one language speaking."""
     reason = cast("Mapping[str, Any]", answer.body).get("reason") if isinstance(answer.body, Mapping) else None
     return {"code": answer.code, "reason": reason}
+
+
+def faults(answer: Answer) -> Any:
+    """Every fault of a refusal, sorted: some rules of the real server walk through maps, whose order is chance."""
+    if answer.code != 422:
+        return answer
+    causes: list[dict[str, str]] = answer.body["details"]["causes"]
+    told = sorted([each.get("field", ""), each["reason"], each["message"]] for each in causes)
+    return {"code": answer.code, "reason": answer.body["reason"], "causes": told}
+
+
+def places(answer: Answer) -> Any:
+    """Where the faults of a refusal are, for those whose sentence prints a structure of the server's own language."""
+    if answer.code != 422:
+        return answer
+    causes: list[dict[str, str]] = answer.body["details"]["causes"]
+    told = sorted([each.get("field", ""), each["reason"]] for each in causes)
+    return {"code": answer.code, "reason": answer.body["reason"], "causes": told}
 
 
 def field(thing: Any, path: str) -> Any:

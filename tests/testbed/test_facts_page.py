@@ -6,7 +6,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "kubernetes-facts.md"
-PAGES = (PAGE, ROOT / "docs" / "gpu-device-tests.md", ROOT / "docs" / "scheduler-tests.md")
+PAGES = (
+    PAGE,
+    ROOT / "docs" / "gpu-device-tests.md",
+    ROOT / "docs" / "scheduler-tests.md",
+    ROOT / "docs" / "sandbox-tests.md",
+)
 
 
 def existing_tests() -> set[str]:

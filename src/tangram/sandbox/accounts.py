@@ -64,7 +64,5 @@ def _everything(accounts: Iterable[str]) -> Object:
     return {
         "metadata": {"name": "tangram-sandbox"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [
-            {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE} for name in accounts
-        ],
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE} for name in accounts],
     }

@@ -15,7 +15,11 @@ from tangram.kube.objects import Object
 MANAGER: Final = "tangram-sandbox"
 NAME: Final = "tangram-scheduler"
 _GROUP: Final = "admissionregistration.k8s.io"
-_OUTSIDE_THE_SYSTEM: Final = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}
+_OUTSIDE_THE_SYSTEM: Final = {
+    "key": "kubernetes.io/metadata.name",
+    "operator": "NotIn",
+    "values": ["kube-system"],
+}
 _NOT_IGNORED: Final = {"key": "hami.io/webhook", "operator": "NotIn", "values": ["ignore"]}
 
 

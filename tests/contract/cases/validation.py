@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contract.case import case
-from contract.normal import pick, verdict
+from contract.normal import faults, pick, places, verdict
 from contract.things import config, deployment, job, labelled, node, pod, secret, thing
 from contract.world import Object, World
 
@@ -65,11 +65,13 @@ async def duplicate_fields_in_yaml_are_refused_on_request(world: World) -> Any:
 async def unknown_fields_in_a_patch_are_refused_on_request(world: World) -> Any:
     await world.have(world.at("configmaps"), config())
     return [
-        await world.merge(world.at("configmaps/a"), {"odd": 1}, fieldValidation="Strict"),
+        places(await world.merge(world.at("configmaps/a"), {"odd": 1}, fieldValidation="Strict")),
         (await world.merge(world.at("configmaps/a"), {"odd": 1}, fieldValidation="Warn")).warnings,
-        await world.strategic(world.at("configmaps/a"), {"odd": 1}, fieldValidation="Strict"),
-        await world.json_patch(
-            world.at("configmaps/a"), {"op": "add", "path": "/odd", "value": 1}, fieldValidation="Strict"
+        places(await world.strategic(world.at("configmaps/a"), {"odd": 1}, fieldValidation="Strict")),
+        places(
+            await world.json_patch(
+                world.at("configmaps/a"), {"op": "add", "path": "/odd", "value": 1}, fieldValidation="Strict"
+            )
         ),
     ]
 
@@ -105,7 +107,7 @@ async def a_quantity_that_is_none_is_a_bad_request(world: World) -> Any:
 @case
 async def names_follow_the_rules_of_domains(world: World) -> Any:
     return {
-        name: await world.post(world.at("configmaps"), config(name))
+        name: faults(await world.post(world.at("configmaps"), config(name)))
         for name in ("Upper", "under_score", "-dash", "dash-", "dot.", "a" * 254, "a..b", "space here")
     }
 
@@ -131,7 +133,7 @@ async def labels_follow_their_rules(world: World) -> Any:
         "long key": {"k" * 64: "x"},
     }
     return {
-        why: await world.post(world.at("configmaps"), labelled(config(), **labels)) for why, labels in broken.items()
+        why: faults(await world.post(world.at("configmaps"), labelled(config(), **labels))) for why, labels in broken.items()
     }
 
 
@@ -168,7 +170,10 @@ async def owners_are_complete(world: World) -> Any:
     two = config()
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "u", "controller": True}
     two["metadata"]["ownerReferences"] = [owner, owner | {"uid": "v", "name": "c"}]
-    return [await world.post(world.at("configmaps"), wrong), await world.post(world.at("configmaps"), two)]
+    return [
+        faults(await world.post(world.at("configmaps"), wrong)),
+        places(await world.post(world.at("configmaps"), two)),
+    ]
 
 
 @case
@@ -251,8 +256,7 @@ async def most_of_a_pods_spec_may_not_change(world: World) -> Any:
         renamed["details"]["causes"][0]["message"].partition("\n")[0],
         pick(await world.json_patch(path, {"op": "replace", "path": "/spec/containers/0/image", "value": "j"}), "spec.containers.0.image", "metadata.generation"),
         pick(await world.merge(path, {"spec": {"activeDeadlineSeconds": 60}}), "spec.activeDeadlineSeconds"),
-        await world.merge(path, {"spec": {"nodeName": "somewhere"}}),
-    ][:6]
+    ]
 
 
 @case
@@ -302,7 +306,7 @@ async def a_secrets_type_may_not_change(world: World) -> Any:
 @case
 async def a_secret_of_a_known_type_has_what_belongs_in_it(world: World) -> Any:
     wanted = thing("Secret", "a", type="kubernetes.io/tls", data={})
-    return await world.post(world.at("secrets"), wanted)
+    return faults(await world.post(world.at("secrets"), wanted))
 
 
 @case
@@ -325,16 +329,16 @@ async def a_budget_says_one_number(world: World) -> Any:
     both = thing("PodDisruptionBudget", "a", "policy/v1", spec={"minAvailable": 1, "maxUnavailable": 1})
     odd = thing("PodDisruptionBudget", "b", "policy/v1", spec={"minAvailable": "half"})
     return [
-        await world.post(world.at("poddisruptionbudgets", "policy/v1"), both),
-        await world.post(world.at("poddisruptionbudgets", "policy/v1"), odd),
+        places(await world.post(world.at("poddisruptionbudgets", "policy/v1"), both)),
+        faults(await world.post(world.at("poddisruptionbudgets", "policy/v1"), odd)),
     ]
 
 
 @case
 async def config_map_keys_follow_their_rules(world: World) -> Any:
     return [
-        await world.post(world.at("configmaps"), config(data={"a b": "1", "..": "2"})),
-        await world.post(world.at("configmaps"), config() | {"binaryData": {"key": "aGk="}}),
+        faults(await world.post(world.at("configmaps"), config(data={"a b": "1", "..": "2"}))),
+        faults(await world.post(world.at("configmaps"), config() | {"binaryData": {"key": "aGk="}})),
     ]
 
 
@@ -361,5 +365,4 @@ async def a_deployment_checks_how_it_rolls(world: World) -> Any:
 
 @case
 async def an_object_may_not_be_larger_than_the_store(world: World) -> Any:
-    answer = await world.post(world.at("configmaps"), config(data={"a": "x" * (1024 * 1024 + 10)}))
-    return answer
+    return await world.post(world.at("configmaps"), config(data={"a": "x" * (1024 * 1024 + 10)}))

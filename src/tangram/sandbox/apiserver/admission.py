@@ -1,8 +1,8 @@
 """What stands between a request and the store: namespaces that must exist, defaults of the cluster, and webhooks.
 
-Webhooks are called as the API server calls them: over TLS, trusting the `caBundle` of their configuration alone, by URL
-or by the address of their Service. `matchConditions` are written in CEL, which is not spoken here: a webhook that has
-some is asked about everything its rules and selectors take.
+Webhooks are called as the API server calls them: over TLS, trusting the `caBundle` of their configuration alone. They
+are found by URL: a Service leads nowhere in a sandbox, which has no network of its own. `matchConditions` are written
+in CEL, which is not spoken here: a webhook that has some is asked about everything its rules and selectors take.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import binascii
 import logging
 import ssl
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import aiohttp
@@ -43,17 +43,14 @@ class Occasion(msgspec.Struct, kw_only=True):
 
     ask: Ask
     operation: str
-    thing: Object | None
+    thing: Object
+    """Empty where something is deleted."""
     old: Object | None
-    connects: Object | None = None
 
 
 class Admission:
-    def __init__(
-        self, store: Store, resolve: Callable[[str, str, int], str | None] = lambda *_: None
-    ) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._resolve = resolve
         self._session: aiohttp.ClientSession | None = None
         self._trust: dict[str, ssl.SSLContext] = {}
 
@@ -84,7 +81,7 @@ class Admission:
         target = occasion.ask.target
         if occasion.operation == "CREATE":
             self.still_open(target.namespace, target.kind)
-            if target.kind.kind == "Pod" and not target.subresource and occasion.thing is not None:
+            if target.kind.kind == "Pod" and not target.subresource:
                 admit_pod(occasion.thing, self._priority_class(occasion.thing))
         warnings: list[str] = []
         asked = [each for each in self._webhooks(MUTATING) if self._concerns(each, occasion)]
@@ -118,10 +115,11 @@ class Admission:
         if name:
             found = self._store.get(Spot(classes, "", name))
             if found is None:
+                own = pod["metadata"].get("name", "")
                 raise Refused(
                     403, "Forbidden",
-                    f'pods "{pod["metadata"].get("name", "")}" is forbidden: no PriorityClass with name {name} was found',
-                    {"name": pod["metadata"].get("name", ""), "kind": "pods"},
+                    f'pods "{own}" is forbidden: no PriorityClass with name {name} was found',
+                    {"name": own, "kind": "pods"},
                 )  # fmt: skip
             return found
         usual = [each for each in self._store.all(classes) if each.get("globalDefault")]
@@ -142,9 +140,7 @@ class Admission:
         ):
             return False
         takes = labels_test(hook.get("objectSelector"))
-        return any(
-            takes(each) for each in (occasion.thing, occasion.old) if each is not None and "metadata" in each
-        )
+        return any(takes(each) for each in (occasion.thing, occasion.old) if each and "metadata" in each)
 
     def _namespace_takes(self, selector: object, kind: Kind, namespace: str, name: str) -> bool:
         if not selector:
@@ -159,7 +155,7 @@ class Admission:
     async def _call_mutating(self, hook: Object, occasion: Occasion, rules: Rules) -> list[str]:
         answer = await self._call(hook, occasion)
         patch = answer.get("patch")
-        if patch and occasion.thing is not None:
+        if patch:
             try:
                 operations: Any = msgspec.json.decode(base64.b64decode(patch))
                 occasion.thing = apply_json_patch(fresh(occasion.thing), operations)
@@ -215,14 +211,7 @@ class Admission:
         return dict(answer)
 
     def _address(self, hook: Object) -> str:
-        config = hook.get("clientConfig") or {}
-        if config.get("url"):
-            return str(config["url"])
-        service = config.get("service") or {}
-        base = self._resolve(
-            service.get("namespace", ""), service.get("name", ""), int(service.get("port") or 443)
-        )
-        return f"{base}{service.get('path') or '/'}" if base else ""
+        return loose.text(loose.members(hook.get("clientConfig")).get("url"))
 
     def _trusting(self, bundle: str) -> ssl.SSLContext:
         context = self._trust.get(bundle)
@@ -262,7 +251,7 @@ def _review(occasion: Occasion) -> Object:
     if part is not None and part.kind:
         shown_kind = {"group": part.group, "version": part.version, "kind": part.kind}
     resource = {"group": kind.group, "version": kind.version, "resource": kind.plural}
-    name = target.name or (occasion.thing or {}).get("metadata", {}).get("name", "")
+    name = target.name or occasion.thing.get("metadata", {}).get("name", "")
     request: Object = {
         "uid": str(uuid.uuid4()),
         "kind": shown_kind,
@@ -274,7 +263,7 @@ def _review(occasion: Occasion) -> Object:
         **({"namespace": target.namespace} if target.namespace else {}),
         "operation": occasion.operation,
         "userInfo": ask.person.written(),
-        "object": occasion.thing,
+        "object": occasion.thing or None,
         "oldObject": occasion.old,
         "dryRun": ask.dry_run,
         "options": _options(occasion),

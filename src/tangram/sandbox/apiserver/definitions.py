@@ -17,6 +17,7 @@ from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.schemas import shape_of_crd
 from tangram.sandbox.apiserver.store import Change, Spot, Store
 from tangram.sandbox.apiserver.writing import moment
+from tangram.wire import loose
 
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -120,7 +121,7 @@ def _kinds(spec: Object) -> Iterator[tuple[Kind, Object]]:
     for version in spec["versions"]:
         if not version.get("served"):
             continue
-        parts = version.get("subresources") or {}
+        parts = loose.members(version.get("subresources"))
         columns = tuple(_columns(version.get("additionalPrinterColumns") or ()))
         yield (
             Kind(
@@ -138,7 +139,8 @@ def _kinds(spec: Object) -> Iterator[tuple[Kind, Object]]:
                 ),
                 columns=columns,
             ),
-            (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"},
+            dict(loose.members(loose.members(version.get("schema")).get("openAPIV3Schema")))
+            or {"type": "object"},
         )
 
 

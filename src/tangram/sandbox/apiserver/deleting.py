@@ -79,7 +79,7 @@ class Deleter:
         self._check_protected(kind.kind, kept)
         await self._admission.validate(
             Occasion(
-                ask=msgspec.structs.replace(ask, method="DELETE"), operation="DELETE", thing=None, old=kept
+                ask=msgspec.structs.replace(ask, method="DELETE"), operation="DELETE", thing={}, old=kept
             )
         )
         kept = self._store.get(spot)

@@ -20,6 +20,11 @@ AGGREGATED_BETA: Final = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=AP
 PROTOBUF_V2: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
+_PATHS: Final = (
+    "/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version",
+)  # fmt: skip
+
+
 class Document(msgspec.Struct, frozen=True):
     content: str
     body: bytes
@@ -50,12 +55,21 @@ class Documents:
         return self._made[key]
 
     def _make(self, path: str, form: str) -> object | None:
-        kinds = self._registry.kinds
         match [part for part in path.split("/") if part]:
-            case ["api"] if form != JSON:
-                return _versioned(discovery.aggregated(kinds, core=True), form)
-            case ["apis"] if form != JSON:
-                return _versioned(discovery.aggregated(kinds, core=False), form)
+            case []:
+                return {"paths": list(_PATHS)}
+            case ["version"]:
+                return discovery.version_info()
+            case ["openapi", *rest]:
+                return self._openapi(rest, form)
+            case parts:
+                return self._discovery(parts, form)
+
+    def _discovery(self, parts: list[str], form: str) -> object | None:
+        kinds = self._registry.kinds
+        match parts:
+            case ["api" | "apis" as root] if form != JSON:
+                return _versioned(discovery.aggregated(kinds, core=root == "api"), form)
             case ["api"]:
                 return discovery.core_versions(self._address())
             case ["apis"]:
@@ -66,23 +80,22 @@ class Documents:
                 return discovery.resources(kinds, "", version)
             case ["apis", group, version]:
                 return discovery.resources(kinds, group, version)
-            case ["openapi", "v2"]:
-                if form == PROTOBUF_V2:
-                    return schemas.openapi_v2_protobuf(kinds, self._registry.schemas)
-                return schemas.openapi_v2(kinds, self._registry.schemas)
-            case ["openapi", "v3"]:
-                return schemas.openapi_v3_index(kinds)
-            case ["openapi", "v3", "api", version] if self._registry.has_group_version("", version):
-                return schemas.openapi_v3("", version, kinds, self._registry.schemas)
-            case ["openapi", "v3", "apis", group, version] if self._registry.has_group_version(
-                group, version
-            ):
-                return schemas.openapi_v3(group, version, kinds, self._registry.schemas)
-            case ["version"]:
-                return discovery.version_info()
-            case []:
-                return {"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3",
-                                  "/readyz", "/version"]}  # fmt: skip
+            case _:
+                return None
+
+    def _openapi(self, rest: list[str], form: str) -> object | None:
+        kinds, defined = self._registry.kinds, self._registry.schemas
+        match rest:
+            case ["v2"] if form == PROTOBUF_V2:
+                return schemas.openapi_v2_protobuf(kinds, defined)
+            case ["v2"]:
+                return schemas.openapi_v2(kinds, defined)
+            case ["v3"]:
+                return schemas.openapi_v3_index(kinds, defined)
+            case ["v3", "api", version] if self._registry.has_group_version("", version):
+                return schemas.openapi_v3("", version, kinds, defined)
+            case ["v3", "apis", group, version] if self._registry.has_group_version(group, version):
+                return schemas.openapi_v3(group, version, kinds, defined)
             case _:
                 return None
 

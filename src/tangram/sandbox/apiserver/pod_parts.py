@@ -93,7 +93,8 @@ class PodParts:
         if not dry:
             marked = {**pod, "status": _disrupted(pod.get("status", {}), moment(self._now()))}
             self._store.put(spot, marked)
-            options.get("preconditions", {}).pop("resourceVersion", None)
+            # It has just been marked, which is a newer version than the one asked about.
+            options["preconditions"] = {"uid": loose.members(options.get("preconditions")).get("uid", "")}
         deleting = msgspec.structs.replace(ask, target=target, method="DELETE")
         await self._deleter.delete(deleting, msgspec.json.encode(options))
         return DONE

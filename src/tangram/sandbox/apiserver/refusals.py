@@ -47,7 +47,7 @@ class Refused(Exception):  # noqa: N818 - says what happened
         body["message"] = str(self)
         if self.reason:
             body["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             body["details"] = self.details
         return body | {"code": self.code}
 

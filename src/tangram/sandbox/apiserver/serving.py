@@ -24,6 +24,7 @@ from tangram.sandbox.apiserver.refusals import Refused
 from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.showing import many, one
 from tangram.sandbox.apiserver.writing import Written
+from tangram.wire import loose
 
 HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 PUBLIC: Final = frozenset({*HEALTH, "version"})
@@ -106,37 +107,40 @@ class Serving:
 
     async def _done(self, ask: Ask, body: bytes) -> web.StreamResponse:
         parts, target = self._parts, ask.target
-        match target.kind.kind, target.subresource, ask.method:
-            case ("Pod", "binding", _) | ("Binding", _, _):
-                return self._object(ask, await parts.pods.bind(ask, body), 201)
-            case "Pod", "eviction", _:
-                return self._object(ask, await parts.pods.evict(ask, body), 201)
-            case "ServiceAccount", "token", _:
-                return self._object(ask, parts.reviews.token(ask, _read_loosely(body)), 201)
-            case _, "scale", "GET":
-                return self._object(ask, parts.scaling.get(ask))
-            case _, "scale", _:
-                return self._object(ask, await parts.scaling.put(ask, body))
-            case _, "finalize", _:
-                return self._written(ask, await parts.writer.update(ask, body))
-            case _, _, "GET":
-                thing = parts.reader.get(ask) if target.name else parts.reader.list(ask)
-                return _json(ask.form, thing)
-            case _, _, "POST" if target.kind.verbs == ("create",):
+        if target.kind.kind == "Binding" or (target.subresource and target.subresource not in _LIKE_OBJECTS):
+            return await self._part(ask, body)
+        match ask.method:
+            case "GET":
+                return _json(ask.form, parts.reader.get(ask) if target.name else parts.reader.list(ask))
+            case "POST" if target.kind.verbs == ("create",):
                 read = read_body(ask, body, target.kind, built_in(target.kind.definition))
                 return self._object(ask, parts.reviews.answer(ask, read.thing), 201)
-            case _, _, "POST":
+            case "POST":
                 return self._written(ask, await parts.writer.create(ask, body))
-            case _, _, "PUT":
+            case "PUT":
                 return self._written(ask, await parts.writer.update(ask, body))
-            case _, _, "PATCH":
+            case "PATCH":
                 return self._written(ask, await parts.writer.patch(ask, body))
-            case _, _, "DELETE" if target.name:
+            case _ if target.name:
                 return self._object(ask, await parts.deleter.delete(ask, body))
             case _:
                 gone = await parts.deleter.delete_all(ask, body)
-                version = str(parts.store.revision)
-                return _json(ask.form, many(ask, gone, version, {}, parts.now()))
+                return _json(ask.form, many(ask, gone, str(parts.store.revision), {}, parts.now()))
+
+    async def _part(self, ask: Ask, body: bytes) -> web.StreamResponse:
+        """What is done with one part of an object, and is no object of the kind itself."""
+        parts = self._parts
+        match ask.target.subresource, ask.method:
+            case "eviction", _:
+                return self._object(ask, await parts.pods.evict(ask, body), 201)
+            case "token", _:
+                return self._object(ask, parts.reviews.token(ask, _read_loosely(body)), 201)
+            case "scale", "GET":
+                return self._object(ask, parts.scaling.get(ask))
+            case "scale", _:
+                return self._object(ask, await parts.scaling.put(ask, body))
+            case _:
+                return self._object(ask, await parts.pods.bind(ask, body), 201)
 
     def _written(self, ask: Ask, written: Written) -> web.Response:
         return self._object(ask, written.thing, 201 if written.created else 200, written.warnings)
@@ -165,6 +169,7 @@ class Serving:
             return response
 
 
+_LIKE_OBJECTS: Final = frozenset({"status", "finalize", "ephemeralcontainers"})
 _VERBS: Final = {
     "GET": {True: "get", False: "list"},
     "POST": {False: "create"},
@@ -201,10 +206,10 @@ def _ask(request: web.Request, target: Target, person: Person, accept: str) -> A
 
 def _read_loosely(body: bytes) -> Object:
     try:
-        found = msgspec.json.decode(body) if body.strip() else {}
+        found: object = msgspec.json.decode(body) if body.strip() else {}
     except msgspec.DecodeError as error:
         raise Refused(400, "BadRequest", f"the request cannot be read: {error}") from None
-    return found if isinstance(found, dict) else {}
+    return dict(loose.members(found))
 
 
 def _json(form: Form, thing: Object, status: int = 200, warnings: Sequence[str] = ()) -> web.Response:

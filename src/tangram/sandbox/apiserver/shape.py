@@ -1,8 +1,8 @@
 """What may stand at each place of an object: fields, their types, and how two versions of a list are merged.
 
 One form for kinds that are built in and for those a CustomResourceDefinition describes, so that strict reading, the
-four kinds of patch, pruning and defaulting are written once. A shape may contain itself, as JSONSchemaProps does, so shapes
-are built first and filled afterwards; nobody changes one once it is in use.
+four kinds of patch, pruning and defaulting are written once. A shape may contain itself, as JSONSchemaProps does, so
+shapes are built first and filled afterwards; nobody changes one once it is in use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """All objects, their history, and whoever follows it.
 
 One number counts every change of every object, as etcd's revision does; clients compare and remember it. The recent
-past is kept with what was there before each change, so that a list can be continued as it was when it began, and a watch can
-start a little in the past; what is older is gone, and asking for it is answered `410 Gone`.
+past is kept with what was there before each change, so that a list can be continued as it was when it began, and a
+watch can start a little in the past; what is older is gone, and asking for it is answered `410 Gone`.
 
 Objects in here are never changed in place: who wants to change one makes a copy first (`fresh`).
 """

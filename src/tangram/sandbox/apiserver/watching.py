@@ -169,13 +169,14 @@ def _with_name(kind: Kind, selection: Selection, name: str) -> Selection:
 def _check_initial(ask: Ask, *, initial: bool) -> None:
     match = ask.query.get("resourceVersionMatch", "")
     if initial and match != NOT_OLDER:
-        fault = Fault("resourceVersionMatch", "FieldValueForbidden",
-                      "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")  # fmt: skip
-        raise invalid("meta.k8s.io", "ListOptions", "", [fault])
+        raise _forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
     if match and "sendInitialEvents" not in ask.query:
-        fault = Fault("resourceVersionMatch", "FieldValueForbidden",
-                      "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")  # fmt: skip
-        raise invalid("meta.k8s.io", "ListOptions", "", [fault])
+        raise _forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+
+
+def _forbidden(why: str) -> Refused:
+    fault = Fault("resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {why}")
+    return invalid("meta.k8s.io", "ListOptions", "", [fault])
 
 
 def _seconds(text: str) -> float:

@@ -32,6 +32,7 @@ from tangram.sandbox.apiserver.patching import (
     apply_json_patch,
     apply_merge_patch,
     apply_strategic,
+    same_but_for_times,
     server_side_apply,
     with_managed_fields,
 )
@@ -137,8 +138,6 @@ class Writer:
             return prune(new, shape) if kind.definition else new
 
         said = metadata.get("resourceVersion", "")
-        if not said and kind.kind in ("ReplicaSet", "CustomResourceDefinition"):
-            said = ""
         return await self._change(ask, changed, exact=bool(said), warnings=read.warnings, said=said)
 
     async def patch(self, ask: Ask, body: bytes) -> Written:
@@ -195,15 +194,19 @@ class Writer:
         if metadata.get("managedFields"):
             raise bad_request("metadata.managedFields must be nil")
         warnings = check_fields(ask, wanted, duplicates, kind, shape)
-        options = {
-            "manager": ask.manager,
-            "force": ask.flag("force"),
-            "api_version": kind.api_version,
-            "subresource": ask.target.subresource,
-        }
 
         def merged(old: Object | None) -> Object:
-            return server_side_apply(old, fresh(wanted), shape, now=moment(self._now()), **options)
+            return server_side_apply(
+                old,
+                fresh(wanted),
+                shape,
+                manager=ask.manager,
+                force=ask.flag("force"),
+                api_version=kind.api_version,
+                subresource=ask.target.subresource,
+                now=moment(self._now()),
+                status_apart=kind.subresource("status") is not None,
+            )
 
         if self._store.get(self._spot(ask)) is None:
             if metadata.get("uid"):
@@ -270,7 +273,7 @@ class Writer:
                 )
             if self._store.get(spot) is not kept:
                 continue
-            if _same(new, old):
+            if same_but_for_times(new, old):
                 return Written(kept, warnings=[*warnings, *told])
             return Written(self._kept(ask, spot, new), warnings=[*warnings, *told])
         raise conflict(group, plural, name, MODIFIED_MEANWHILE)
@@ -280,11 +283,10 @@ class Writer:
             return thing
         thing = stored(ask.target.kind, thing)
         metadata = thing["metadata"]
-        if metadata.get("deletionTimestamp") and _may_go(thing):
-            if self._store.get(spot) is not None:
-                # The last who held it has let go.
-                self._store.put(spot, thing)
-                return self._store.remove(spot)
+        if metadata.get("deletionTimestamp") and _may_go(thing) and self._store.get(spot) is not None:
+            # The last who held it has let go.
+            self._store.put(spot, thing)
+            return self._store.remove(spot)
         return self._store.put(spot, thing)
 
     def _check(self, kind: Kind, new: Object, old: Object | None, subresource: str) -> None:
@@ -387,22 +389,6 @@ def _may_go(thing: Object) -> bool:
         thing["kind"] == "Namespace" and thing.get("spec", {}).get("finalizers")
     )
     return not held and not metadata.get("deletionGracePeriodSeconds")
-
-
-def _same(new: Object, old: Object) -> bool:
-    """Nothing changed but the times at which managers did nothing."""
-    if new == old:
-        return True
-
-    def without_times(thing: Object) -> Object:
-        metadata = thing["metadata"]
-        managed = [
-            {key: value for key, value in entry.items() if key != "time"}
-            for entry in metadata.get("managedFields", ())
-        ]
-        return {**thing, "metadata": {**metadata, "managedFields": managed}}
-
-    return without_times(new) == without_times(old)
 
 
 __all__ = ["JSON", "YAML", "Writer", "Written", "moment"]

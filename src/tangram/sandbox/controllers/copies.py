@@ -84,7 +84,9 @@ class Copy:
         known = self.things.get(change.key)
         noted = self._noted.get(change.key)
         if change.new is None:
-            if known is not None and (noted is None or uid_of(noted) == uid_of(change.old or {"metadata": {}})):
+            if known is not None and (
+                noted is None or uid_of(noted) == uid_of(change.old or {"metadata": {}})
+            ):
                 self._drop(change.key)
         elif known is None or not older(version_in(change.new), version_in(known)):
             self._noted.pop(change.key, None)
@@ -129,11 +131,11 @@ class Copies:
         self._copies: dict[tuple[str, str], Copy] = {}
         self._begun: set[tuple[str, str]] = set()
 
-    def of(self, resource: Resource, *, facts_only: bool = False) -> Copy:
-        """The copy of this kind; `facts_only` keeps metadata alone unless somebody has asked for more before."""
+    def of(self, resource: Resource, keep: Callable[[Object], Object] | None = None) -> Copy:
+        """The copy of this kind; whoever asks first decides how much of each object is kept."""
         place = (resource.group, resource.plural)
         if place not in self._copies:
-            keep = metadata_only if facts_only else without_managers
+            keep = keep or without_managers
             self._copies[place] = Copy(self._api, resource, keep)
         return self._copies[place]
 
@@ -146,7 +148,9 @@ class Copies:
         for place in fresh:
             self._begun.add(place)
             copy = self._copies[place]
-            supervisor.lasting(f"controllers' copy of {'.'.join(filter(None, reversed(place)))}", copy.informer.run)
+            supervisor.lasting(
+                f"controllers' copy of {'.'.join(filter(None, reversed(place)))}", copy.informer.run
+            )
         for place in fresh:
             await self._copies[place].informer.synced.wait()
 

@@ -16,7 +16,9 @@ from tangram.sandbox.controllers.reading import (
     is_available,
     is_going,
     is_ready,
+    items,
     labels_of,
+    part,
     phase_of,
     spec_of,
 )
@@ -52,17 +54,20 @@ class Limits(Struct, frozen=True):
 
 def tolerations_for(spec: Object) -> list[Object]:
     """The pod's own tolerations and those that every daemon has: it is there because of the node, well or not."""
-    added = [*_ALWAYS_TOLERATED, *([(taints.NETWORK_UNAVAILABLE, NO_SCHEDULE)] if spec.get("hostNetwork") else [])]
+    added = [
+        *_ALWAYS_TOLERATED,
+        *([(taints.NETWORK_UNAVAILABLE, NO_SCHEDULE)] if spec.get("hostNetwork") else []),
+    ]
     kept = [
         each
-        for each in spec.get("tolerations") or []
+        for each in items(spec, "tolerations")
         if (each.get("key"), each.get("effect")) not in added or each.get("operator") != "Exists"
     ]
     return kept + [{"key": key, "operator": "Exists", "effect": effect} for key, effect in added]
 
 
 def fit_of(template: Object, tolerations: Sequence[Object], node: Object) -> Fit:
-    spec = template.get("spec") or {}
+    spec = part(template, "spec")
     named = spec.get("nodeName")
     if (named and named != node["metadata"]["name"]) or not wants(spec, node):
         return Fit(starts=False, stays=False)
@@ -76,7 +81,7 @@ def template_for(owner: Object, digest: str, node: str) -> Object:
     template = copied(spec_of(owner)["template"])
     metadata = template.setdefault("metadata", {})
     metadata["labels"] = (metadata.get("labels") or {}) | {HASH: digest}
-    generation = (owner["metadata"].get("annotations") or {}).get("deprecated.daemonset.template.generation")
+    generation = part(owner, "metadata", "annotations").get("deprecated.daemonset.template.generation")
     if generation:
         metadata["labels"][GENERATION] = generation
     spec = template.setdefault("spec", {})
@@ -94,17 +99,16 @@ def node_for(pod: Object) -> str:
     spec = spec_of(pod)
     if spec.get("nodeName"):
         return spec["nodeName"]
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    for term in required.get("nodeSelectorTerms") or []:
-        for rule in term.get("matchFields") or []:
+    required = part(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    for term in items(required, "nodeSelectorTerms"):
+        for rule in items(term, "matchFields"):
             if rule["key"] == NAME_FIELD and len(rule.get("values") or []) == 1:
                 return rule["values"][0]
     return ""
 
 
 def limits_of(owner: Object, wanted: int) -> Limits:
-    rolling = (spec_of(owner).get("updateStrategy") or {}).get("rollingUpdate") or {}
+    rolling = part(spec_of(owner), "updateStrategy", "rollingUpdate")
     surge = share(rolling.get("maxSurge", 0), wanted, up=True)
     unavailable = share(rolling.get("maxUnavailable", 1), wanted, up=True)
     return Limits(surge, unavailable if surge or unavailable else 1)

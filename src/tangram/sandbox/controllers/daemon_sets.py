@@ -30,6 +30,7 @@ from tangram.sandbox.controllers.reading import (
     is_ready,
     key_of,
     labels_of,
+    part,
     phase_of,
     seconds_until_available,
     spec_of,
@@ -87,7 +88,7 @@ class DaemonSets:
         fits = self._fits_of(owner)
         now = self._hands.clock()
         changed = await self._manage(owner, _by_node(pods), fits, digest, now)
-        if not changed and (spec_of(owner).get("updateStrategy") or {}).get("type") != "OnDelete":
+        if not changed and part(spec_of(owner), "updateStrategy").get("type") != "OnDelete":
             await self._roll(owner, _by_node(pods), fits, digest, now)
         pods = self._pods.owned_by(uid_of(owner))
         await self._revisions.shorten(owner, others, {labels_of(pod).get(HASH, "") for pod in pods})
@@ -103,11 +104,13 @@ class DaemonSets:
         known, fits = self._fits.get(uid_of(owner), (None, {}))
         if known != template:
             fits = {}
-        tolerations = tolerations_for(template.get("spec") or {})
+        tolerations = tolerations_for(part(template, "spec"))
         fresh: _Fits = {}
         for key, node in self._nodes.things.items():
             seen = fits.get(key.name)
-            fresh[key.name] = seen if seen and seen[0] is node else (node, fit_of(template, tolerations, node))
+            fresh[key.name] = (
+                seen if seen and seen[0] is node else (node, fit_of(template, tolerations, node))
+            )
         self._fits[uid_of(owner)] = (template, fresh)
         return {name: fit for name, (_, fit) in fresh.items()}
 

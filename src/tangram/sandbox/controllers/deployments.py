@@ -19,6 +19,7 @@ from tangram.sandbox.controllers.reading import (
     is_ended,
     is_going,
     key_of,
+    part,
     replicas_of,
     spec_of,
     status_of,
@@ -288,7 +289,11 @@ class Deployments:
         """Being paused is no lack of progress, and coming back from it starts the time anew."""
         before = condition_of(found, PROGRESSING) or {}
         paused = spec_of(found).get("paused") or False
-        if not has_deadline(found) or before.get("reason") == TIMED_OUT or paused == (before.get("reason") == PAUSED):
+        if (
+            not has_deadline(found)
+            or before.get("reason") == TIMED_OUT
+            or paused == (before.get("reason") == PAUSED)
+        ):
             return found
         reason, word = (PAUSED, "paused") if paused else ("DeploymentResumed", "resumed")
         told = condition(PROGRESSING, "Unknown", reason, f"Deployment is {word}", self._hands.clock())
@@ -298,7 +303,11 @@ class Deployments:
     async def _write(self, found: Object, status: Object) -> Object:
         """Its status and, which the server allows on the same way, its revision."""
         known = self._deployments.get(key_of(found))
-        if known is not None and status_of(known) == status and annotations_of(known) == annotations_of(found):
+        if (
+            known is not None
+            and status_of(known) == status
+            and annotations_of(known) == annotations_of(found)
+        ):
             return found
         return copied(await self._hands.replace(self._deployments, {**found, "status": status}, "/status"))
 
@@ -317,9 +326,9 @@ def _same(found: Object, replica_set: Object) -> bool:
 
 
 def _bare(template: Object) -> tuple[Object, Object]:
-    metadata = {key: value for key, value in (template.get("metadata") or {}).items() if value is not None}
+    metadata = {key: value for key, value in part(template, "metadata").items() if value is not None}
     labels = {key: value for key, value in (metadata.pop("labels", None) or {}).items() if key != HASH}
-    return {**metadata, "labels": labels}, template.get("spec") or {}
+    return {**metadata, "labels": labels}, part(template, "spec")
 
 
 def _highest(sets: Sequence[Object]) -> int:

@@ -24,7 +24,11 @@ def follow(copy: Copy, queue: WorkQueue[Key]) -> None:
 
 
 def follow_children(
-    children: Copy, owners: Copy, queue: WorkQueue[Key], *, seen: Callable[[Object], None] = lambda _owner: None
+    children: Copy,
+    owners: Copy,
+    queue: WorkQueue[Key],
+    *,
+    seen: Callable[[Object], None] = lambda _owner: None,
 ) -> None:
     """A change of a child is a reason to look at its owner, before and after; of an orphan, at all that select it."""
 

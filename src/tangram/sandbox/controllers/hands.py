@@ -102,7 +102,14 @@ class Hands:
     # ---- telling
 
     def tell(
-        self, component: str, resource: Resource, thing: Object, reason: str, message: str, *, bad: bool = False
+        self,
+        component: str,
+        resource: Resource,
+        thing: Object,
+        reason: str,
+        message: str,
+        *,
+        bad: bool = False,
     ) -> None:
         """An event, as `kubectl describe` shows it."""
         key = key_of(thing)

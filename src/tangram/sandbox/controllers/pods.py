@@ -18,8 +18,10 @@ from tangram.sandbox.controllers.reading import (
     finalizers_of,
     is_going,
     is_ready,
+    items,
     labels_of,
     owners_of,
+    part,
     phase_of,
     spec_of,
     status_of,
@@ -35,7 +37,7 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
     """A pod as the template describes it, with a name of its own and its owner."""
-    metadata = template.get("metadata") or {}
+    metadata = part(template, "metadata")
     made: Object = {
         "metadata": {
             "generateName": f"{owner['metadata']['name']}-",
@@ -45,12 +47,14 @@ def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
             "finalizers": list(metadata.get("finalizers") or []),
             "ownerReferences": [resource.reference(owner)],
         },
-        "spec": copied(template.get("spec") or {}),
+        "spec": copied(part(template, "spec")),
     }
     return made
 
 
-async def create_pod(hands: Hands, component: str, resource: Resource, owner: Object, pod: Object) -> Object | None:
+async def create_pod(
+    hands: Hands, component: str, resource: Resource, owner: Object, pod: Object
+) -> Object | None:
     """Make a pod and tell of it. Nothing is made, and nothing told, in a namespace that is going away."""
     try:
         made = await hands.create(hands.copies.of(PODS), pod, owner["metadata"]["namespace"])
@@ -112,12 +116,12 @@ class _Later(str):
 
 
 def _containers(pod: Object) -> list[Object]:
-    return status_of(pod).get("containerStatuses") or []
+    return items(status_of(pod), "containerStatuses")
 
 
 def _cost(pod: Object) -> int:
     try:
-        return int((pod["metadata"].get("annotations") or {}).get(COST, "0"))
+        return int(part(pod, "metadata", "annotations").get(COST, "0"))
     except ValueError:
         return 0
 
@@ -154,7 +158,9 @@ async def claimed(
 
 
 async def _let_go(hands: Hands, owner: Object, children: Copy, child: Object, finalizer: str) -> None:
-    change: Object = {"ownerReferences": [each for each in owners_of(child) if each["uid"] != uid_of(owner)] or None}
+    change: Object = {
+        "ownerReferences": [each for each in owners_of(child) if each["uid"] != uid_of(owner)] or None
+    }
     if finalizer and finalizer in finalizers_of(child):
         change["finalizers"] = [each for each in finalizers_of(child) if each != finalizer]
     await _patched(hands, children, child, {"metadata": change})

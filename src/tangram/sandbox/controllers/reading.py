@@ -53,12 +53,25 @@ def is_going(thing: Object) -> bool:
     return bool(thing["metadata"].get("deletionTimestamp"))
 
 
+def part(thing: Object, *names: str) -> Object:
+    """An object inside an object, however deep; empty where there is none."""
+    for name in names:
+        thing = thing.get(name) or {}
+    return thing
+
+
+def items(thing: Object, *names: str) -> list[Object]:
+    """A list of objects inside an object; empty where there is none."""
+    *way, last = names
+    return part(thing, *way).get(last) or []
+
+
 def spec_of(thing: Object) -> Object:
-    return thing.get("spec") or {}
+    return part(thing, "spec")
 
 
 def status_of(thing: Object) -> Object:
-    return thing.get("status") or {}
+    return part(thing, "status")
 
 
 def generation_of(thing: Object) -> int:

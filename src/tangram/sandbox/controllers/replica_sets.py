@@ -22,6 +22,7 @@ from tangram.sandbox.controllers.reading import (
     is_going,
     is_ready,
     labels_of,
+    part,
     replicas_of,
     seconds_until_available,
     spec_of,
@@ -52,7 +53,9 @@ class ReplicaSets:
         if found is None:
             return
         pods = await claimed(self._hands, REPLICA_SETS, found, self._pods)
-        failure = None if is_going(found) else await self._adjust(found, [pod for pod in pods if is_active(pod)])
+        failure = (
+            None if is_going(found) else await self._adjust(found, [pod for pod in pods if is_active(pod)])
+        )
         found = self._sets.get(key)
         if found is None:
             return
@@ -66,7 +69,7 @@ class ReplicaSets:
     async def _adjust(self, found: Object, active: list[Object]) -> Exception | None:
         missing = replicas_of(found) - len(active)
         if missing > 0:
-            template = spec_of(found).get("template") or {}
+            template = part(spec_of(found), "template")
 
             async def make(_number: int) -> None:
                 pod = pod_from(template, REPLICA_SETS, found)
@@ -94,7 +97,9 @@ class ReplicaSets:
     def _note_next(self, found: Object, pods: list[Object], now: Now) -> None:
         """A pod becomes available without a word from anybody, so the moment is noted."""
         seconds = spec_of(found).get("minReadySeconds") or 0
-        waits = [seconds_until_available(pod, seconds, now) for pod in pods if is_active(pod) and is_ready(pod)]
+        waits = [
+            seconds_until_available(pod, seconds, now) for pod in pods if is_active(pod) and is_ready(pod)
+        ]
         coming = [wait for wait in waits if wait > 0]
         if coming:
             self.queue.add_after(Key(found["metadata"]["namespace"], found["metadata"]["name"]), min(coming))
@@ -104,7 +109,7 @@ def status_after(found: Object, pods: list[Object], failure: Exception | None, n
     """What a ReplicaSet with these pods says of itself."""
     active = [pod for pod in pods if is_active(pod)]
     least = spec_of(found).get("minReadySeconds") or 0
-    labels = ((spec_of(found).get("template") or {}).get("metadata") or {}).get("labels") or {}
+    labels = part(spec_of(found), "template", "metadata", "labels")
     status = dict(status_of(found))
     counts = {
         "replicas": len(active),
@@ -131,5 +136,11 @@ def _conditions(found: Object, active: int, failure: Exception | None, now: Now)
         return [*others, before]
     told = failure.message if isinstance(failure, ApiError) else str(failure)
     reason = "FailedCreate" if active < replicas_of(found) else "FailedDelete"
-    made = {"type": FAILURE, "status": "True", "lastTransitionTime": written(now), "reason": reason, "message": told}
+    made = {
+        "type": FAILURE,
+        "status": "True",
+        "lastTransitionTime": written(now),
+        "reason": reason,
+        "message": told,
+    }
     return [*others, made]

@@ -57,7 +57,9 @@ CRON_JOBS: Final = Resource("batch/v1", "CronJob", "cronjobs")
 BUDGETS: Final = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 LEASES: Final = Resource("coordination.k8s.io/v1", "Lease", "leases")
 ENDPOINT_SLICES: Final = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
-PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False)
+PRIORITY_CLASSES: Final = Resource(
+    "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False
+)
 DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

@@ -10,7 +10,15 @@ from tangram.kube.objects import Key, Object
 from tangram.sandbox.controllers.copies import Copy
 from tangram.sandbox.controllers.hands import Hands, copied
 from tangram.sandbox.controllers.pods import claimed, template_hash
-from tangram.sandbox.controllers.reading import annotations_of, controller_of, is_going, labels_of, spec_of, uid_of
+from tangram.sandbox.controllers.reading import (
+    annotations_of,
+    controller_of,
+    is_going,
+    labels_of,
+    part,
+    spec_of,
+    uid_of,
+)
 from tangram.sandbox.controllers.resources import REVISIONS, Resource
 
 HASH: Final = "controller-revision-hash"
@@ -53,7 +61,7 @@ class Revisions:
             spare -= 1
 
     async def _snapshot(self, owner: Object, number: int) -> Object:
-        collisions = (owner.get("status") or {}).get("collisionCount")
+        collisions = part(owner, "status").get("collisionCount")
         while True:
             body = self._body(owner, number, collisions)
             try:
@@ -87,12 +95,12 @@ class Revisions:
 
 def template_in(revision: Object) -> Object:
     """The template that a revision remembers."""
-    kept = ((revision.get("data") or {}).get("spec") or {}).get("template") or {}
+    kept = part(revision, "data", "spec", "template")
     return {key: value for key, value in kept.items() if key != REPLACE}
 
 
 def _labels(template: Object) -> Mapping[str, str]:
-    return (template.get("metadata") or {}).get("labels") or {}
+    return part(template, "metadata", "labels")
 
 
 def _number(revision: Object) -> int:

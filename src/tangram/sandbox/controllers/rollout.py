@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from tangram.kube.objects import Object
-from tangram.sandbox.controllers.reading import annotations_of, created_at, replicas_of, spec_of, status_of
+from tangram.sandbox.controllers.reading import (
+    annotations_of,
+    created_at,
+    part,
+    replicas_of,
+    spec_of,
+    status_of,
+)
 from tangram.sandbox.controllers.shares import surge_and_unavailable
 
 REVISION: Final = "deployment.kubernetes.io/revision"
@@ -23,14 +30,14 @@ Sizes = list[tuple[Object, int]]
 
 
 def is_rolling(deployment: Object) -> bool:
-    return (spec_of(deployment).get("strategy") or {}).get("type", "RollingUpdate") == "RollingUpdate"
+    return part(spec_of(deployment), "strategy").get("type", "RollingUpdate") == "RollingUpdate"
 
 
 def allowances(deployment: Object) -> tuple[int, int]:
     """How many pods may come on top and how many may be missing; nothing of either where pods are replaced at once."""
     if not is_rolling(deployment):
         return 0, 0
-    rolling = (spec_of(deployment).get("strategy") or {}).get("rollingUpdate") or {}
+    rolling = part(spec_of(deployment), "strategy", "rollingUpdate")
     wanted = replicas_of(deployment)
     surge, unavailable = surge_and_unavailable(
         rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%"), wanted

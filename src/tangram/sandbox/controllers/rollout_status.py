@@ -80,7 +80,11 @@ def counts_of(deployment: Object, every: Sequence[Object], new: Object | None, n
         )
     else:
         told = condition(
-            AVAILABLE, "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.", now
+            AVAILABLE,
+            "False",
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+            now,
         )
     status["conditions"] = with_condition(conditions_of(deployment), told)
     return status
@@ -168,7 +172,11 @@ def seconds_left(deployment: Object, progress: Object | None, now: Now) -> float
     if not has_deadline(deployment) or progress is None or progress.get("reason") in (DONE, TIMED_OUT):
         return None
     since = moment(progress.get("lastUpdateTime"))
-    return None if since is None else spec_of(deployment)["progressDeadlineSeconds"] - (now - since).total_seconds()
+    return (
+        None
+        if since is None
+        else spec_of(deployment)["progressDeadlineSeconds"] - (now - since).total_seconds()
+    )
 
 
 def _sum(sets: Sequence[Object], name: str) -> int:

@@ -25,7 +25,9 @@ def is_percentage(value: int | str | None) -> bool:
     return isinstance(value, str) and _PERCENT.fullmatch(value) is not None
 
 
-def surge_and_unavailable(surge: int | str | None, unavailable: int | str | None, whole: int) -> tuple[int, int]:
+def surge_and_unavailable(
+    surge: int | str | None, unavailable: int | str | None, whole: int
+) -> tuple[int, int]:
     """Both of a rolling update; where both come to nothing, one may be missing, or nothing would ever move."""
     more, fewer = share(surge, whole, up=True), share(unavailable, whole, up=False)
     return (more, fewer) if more or fewer else (0, 1)

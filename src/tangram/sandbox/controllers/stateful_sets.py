@@ -22,8 +22,10 @@ from tangram.sandbox.controllers.reading import (
     is_ended,
     is_going,
     is_ready,
+    items,
     key_of,
     labels_of,
+    part,
     phase_of,
     replicas_of,
     seconds_until_available,
@@ -81,7 +83,9 @@ class StatefulSets:
     async def _own_pods(self, owner: Object) -> list[Object]:
         """Its pods are those with its labels and a name made of its own and a number."""
         pods = await claimed(self._hands, STATEFUL_SETS, owner, self._pods)
-        return sorted((pod for pod in pods if number_of(owner, pod) is not None), key=lambda pod: _order(owner, pod))
+        return sorted(
+            (pod for pod in pods if number_of(owner, pod) is not None), key=lambda pod: _order(owner, pod)
+        )
 
     async def _move(self, owner: Object, pods: Sequence[Object], current: Object, update: Object) -> None:
         """One step: make the next pod, end the last one too many, or replace one of an old template."""
@@ -103,7 +107,7 @@ class StatefulSets:
         condemned = [pod for place, pod in sorted(there.items(), reverse=True) if place not in places]
         if condemned and not await self._condemn(owner, condemned, ordered=ordered):
             return
-        if (spec_of(owner).get("updateStrategy") or {}).get("type") != "OnDelete":
+        if part(spec_of(owner), "updateStrategy").get("type") != "OnDelete":
             await self._replace_one(owner, [there[place] for place in places if place in there], update)
 
     async def _settle(
@@ -134,7 +138,7 @@ class StatefulSets:
         return False
 
     async def _replace_one(self, owner: Object, pods: list[Object], update: Object) -> None:
-        partition = ((spec_of(owner).get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+        partition = (part(spec_of(owner), "updateStrategy").get("rollingUpdate") or {}).get("partition") or 0
         for pod in reversed(pods[partition:]):
             if labels_of(pod).get(HASH) != update["metadata"]["name"] and not is_going(pod):
                 await self._end(owner, pod)
@@ -147,7 +151,7 @@ class StatefulSets:
         return phase_of(pod) == "Running" and is_available(pod, least, self._hands.clock())
 
     async def _create(self, owner: Object, place: int, current: Object, update: Object) -> None:
-        rolling = (spec_of(owner).get("updateStrategy") or {}).get("rollingUpdate")
+        rolling = part(spec_of(owner), "updateStrategy").get("rollingUpdate")
         if rolling is None:
             old = place < _first(owner) + (status_of(owner).get("currentReplicas") or 0)
         else:
@@ -168,11 +172,16 @@ class StatefulSets:
 
     async def _create_claims(self, owner: Object, place: int) -> None:
         path = VOLUME_CLAIMS.collection(owner["metadata"]["namespace"])
-        for template in spec_of(owner).get("volumeClaimTemplates") or []:
+        for template in items(spec_of(owner), "volumeClaimTemplates"):
             labels = spec_of(owner)["selector"].get("matchLabels") or {}
             metadata = {**template["metadata"], "name": claim_name(owner, template, place)}
             metadata["labels"] = (metadata.get("labels") or {}) | labels
-            body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template["spec"]}
+            body = {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": metadata,
+                "spec": template["spec"],
+            }
             try:
                 await self._hands.api.create(path, body)
             except ApiError as error:
@@ -181,12 +190,16 @@ class StatefulSets:
 
     async def _end(self, owner: Object, pod: Object) -> None:
         if await self._hands.delete(self._pods, pod):
-            what = f"delete Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']} successful"
+            what = (
+                f"delete Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']} successful"
+            )
             self._hands.tell(COMPONENT, STATEFUL_SETS, owner, "SuccessfulDelete", what)
 
     def _note_next(self, owner: Object, pods: list[Object], now: Now) -> None:
         least = spec_of(owner).get("minReadySeconds") or 0
-        coming = [wait for pod in pods if is_ready(pod) and (wait := seconds_until_available(pod, least, now)) > 0]
+        coming = [
+            wait for pod in pods if is_ready(pod) and (wait := seconds_until_available(pod, least, now)) > 0
+        ]
         if coming:
             self.queue.add_after(key_of(owner), min(coming))
 
@@ -202,8 +215,8 @@ def numbered_pod(owner: Object, place: int, revision: Object) -> Object:
     spec["hostname"] = name
     if spec_of(owner).get("serviceName"):
         spec["subdomain"] = spec_of(owner)["serviceName"]
-    claims = {each["metadata"]["name"]: each for each in spec_of(owner).get("volumeClaimTemplates") or []}
-    kept = [each for each in spec.get("volumes") or [] if each["name"] not in claims]
+    claims = {each["metadata"]["name"]: each for each in items(spec_of(owner), "volumeClaimTemplates")}
+    kept = [each for each in items(spec, "volumes") if each["name"] not in claims]
     made = [
         {"name": volume, "persistentVolumeClaim": {"claimName": claim_name(owner, template, place)}}
         for volume, template in claims.items()
@@ -228,7 +241,7 @@ def _order(owner: Object, pod: Object) -> int:
 
 
 def _first(owner: Object) -> int:
-    return (spec_of(owner).get("ordinals") or {}).get("start") or 0
+    return part(spec_of(owner), "ordinals").get("start") or 0
 
 
 def status_after(owner: Object, pods: Sequence[Object], current: Object, update: Object, now: Now) -> Object:
@@ -239,7 +252,7 @@ def status_after(owner: Object, pods: Sequence[Object], current: Object, update:
     now_name, then_name = current["metadata"]["name"], update["metadata"]["name"]
     of_current = sum(labels_of(pod).get(HASH) == now_name for pod in staying)
     of_update = sum(labels_of(pod).get(HASH) == then_name for pod in staying)
-    rolls = (spec_of(owner).get("updateStrategy") or {}).get("type") != "OnDelete"
+    rolls = part(spec_of(owner), "updateStrategy").get("type") != "OnDelete"
     if rolls and of_update == len(running) == len(pods) == wanted:
         of_current, now_name = of_update, then_name
     counts = {
@@ -258,4 +271,3 @@ def status_after(owner: Object, pods: Sequence[Object], current: Object, update:
         "collisionCount": status_of(owner).get("collisionCount") or 0,
         **kept,
     }
-

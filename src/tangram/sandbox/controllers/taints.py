@@ -6,7 +6,12 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from tangram.kube.objects import Object
-from tangram.sandbox.controllers.reading import labels_of, spec_of
+from tangram.sandbox.controllers.reading import (
+    items,
+    labels_of,
+    part,
+    spec_of,
+)
 from tangram.sandbox.controllers.selecting import requirement_holds
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
@@ -20,7 +25,7 @@ NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
 
 
 def taints_of(node: Object) -> list[Object]:
-    return spec_of(node).get("taints") or []
+    return items(spec_of(node), "taints")
 
 
 def tolerates(toleration: Object, taint: Object) -> bool:
@@ -49,11 +54,11 @@ def wants(spec: Object, node: Object) -> bool:
     selector: dict[str, str] = spec.get("nodeSelector") or {}
     if any(labels.get(key) != value for key, value in selector.items()):
         return False
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    affinity = part(spec, "affinity", "nodeAffinity")
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if required is None:
         return True
-    return any(_term_holds(term, node) for term in required.get("nodeSelectorTerms") or [])
+    return any(_term_holds(term, node) for term in items(required, "nodeSelectorTerms"))
 
 
 def _term_holds(term: Object, node: Object) -> bool:

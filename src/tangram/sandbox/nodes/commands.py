@@ -9,7 +9,7 @@ with these joined by `;`, `&&`, `||` or inside `while true; do ...; done`. Every
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -59,7 +59,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     """Device nodes in the container."""
     hostname: str = ""
-    date: str = ""
+    date: Callable[[], str] = str
 
 
 def steps_of(argv: Sequence[str], scene: Scene) -> Steps:
@@ -85,7 +85,7 @@ def _command(argv: list[str], scene: Scene, environment: dict[str, str], depth: 
         if depth > _DEEPEST:
             yield Pretend(arguments[1])
             return 0
-        return (yield from _script(words, scene, environment, depth + 1))
+        return (yield from _own_shell(words, scene, environment, depth + 1))
     if name == "exec" and arguments:
         raise _Exit((yield from _command(arguments, scene, environment, depth)))
     simple = _SIMPLE.get(name)
@@ -93,6 +93,14 @@ def _command(argv: list[str], scene: Scene, environment: dict[str, str], depth: 
         yield Pretend(" ".join(argv))
         return 0
     return (yield from simple(arguments, scene, environment))
+
+
+def _own_shell(words: Sequence[Word | str], scene: Scene, environment: dict[str, str], depth: int) -> Steps:
+    """A shell inside another: its variables and its end are its own."""
+    try:
+        return (yield from _script(words, scene, dict(environment), depth))
+    except _Exit as end:
+        return end.status
 
 
 def _script(words: Sequence[Word | str], scene: Scene, environment: dict[str, str], depth: int) -> Steps:
@@ -303,7 +311,7 @@ def _export(arguments: Sequence[str], _scene: Scene, environment: dict[str, str]
 
 
 def _date(_arguments: Sequence[str], scene: Scene, _environment: dict[str, str]) -> Steps:
-    yield Say(scene.date)
+    yield Say(scene.date())
     return 0
 
 

@@ -80,6 +80,10 @@ class LogBook:
     def knows(self, namespace: str, pod: str) -> bool:
         return (namespace, pod) in self._runs
 
+    def first(self, namespace: str, pod: str) -> str:
+        """The container of the pod that began last to be first known; empty where nothing is."""
+        return next(reversed(self._runs.get((namespace, pod), {})), "")
+
     def find(self, namespace: str, pod: str, container: str, *, previous: bool = False) -> LogOfRun | None:
         runs = self._runs.get((namespace, pod), {}).get(container, [])
         if previous:

@@ -65,11 +65,13 @@ def requests_of(spec: Mapping[str, object], unsaid: Mapping[str, int] | None = N
 
 
 def add(total: Amounts, more: Mapping[str, int]) -> None:
+    """Make the total larger by these."""
     for name, value in more.items():
         total[name] = total.get(name, 0) + value
 
 
 def take(total: Amounts, less: Mapping[str, int]) -> None:
+    """Make the total smaller by these."""
     for name, value in less.items():
         total[name] = total.get(name, 0) - value
 

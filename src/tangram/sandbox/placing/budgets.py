@@ -30,6 +30,7 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 def read_budget(thing: Object) -> Budget:
+    """Never raises: what cannot be read protects nobody."""
     metadata, status = loose.members(thing.get("metadata")), loose.members(thing.get("status"))
     return Budget(
         loose.text(metadata.get("namespace")),

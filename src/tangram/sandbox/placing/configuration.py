@@ -129,7 +129,7 @@ def read_settings(document: Object) -> Settings:
     except msgspec.ValidationError as error:
         raise BadConfiguration(
             f"the stand-in scheduler cannot follow this configuration ({error}): it knows profiles with schedulerName "
-            "and percentageOfNodesToScore, extenders, leaderElection and the back-off times; take out what else is there"
+            "and percentageOfNodesToScore, extenders, leaderElection and the back-off times; take out the rest"
         ) from None
     _check(read)
     general = read.percentage_of_nodes_to_score or 0
@@ -153,13 +153,19 @@ def read_settings(document: Object) -> Settings:
 
 def _check(read: _Document) -> None:
     names = [each.scheduler_name for each in read.profiles]
-    percentages = [read.percentage_of_nodes_to_score, *(p.percentage_of_nodes_to_score for p in read.profiles)]
+    percentages = [
+        read.percentage_of_nodes_to_score,
+        *(p.percentage_of_nodes_to_score for p in read.profiles),
+    ]
     managed = [one.name for each in read.extenders for one in each.managed_resources]
     binders = [each.url_prefix for each in read.extenders if each.bind_verb]
     faults = [
         (read.api_version != API_VERSION, f"apiVersion is {read.api_version!r}: write {API_VERSION}"),
         (read.kind != KIND, f"kind is {read.kind!r}: write {KIND}"),
-        (not names or "" in names, "profiles has no scheduler name: write one schedulerName for each profile"),
+        (
+            not names or "" in names,
+            "profiles has no scheduler name: write one schedulerName for each profile",
+        ),
         (len(set(names)) < len(names), f"profiles names {', '.join(names)}: write each schedulerName once"),
         (
             any(each is not None and not 0 <= each <= 100 for each in percentages),
@@ -183,7 +189,10 @@ def _check(read: _Document) -> None:
                 not each.url_prefix.startswith(("http://", "https://")),
                 f"urlPrefix is {each.url_prefix!r}: write http://HOST:PORT or https://HOST:PORT",
             ),
-            (bool(each.prioritize_verb) and each.weight <= 0, f"the weight of {each.url_prefix} is not above 0"),
+            (
+                bool(each.prioritize_verb) and each.weight <= 0,
+                f"the weight of {each.url_prefix} is not above 0",
+            ),
         ]
     for broken, sentence in faults:
         if broken:

@@ -46,9 +46,9 @@ class Neighbours:
                     made.count(other, host, 1)
         else:
             for name, uids in picture.avoiding.items():
-                host = picture.node(name)
-                for uid in uids if host is not None else ():
-                    made.count(host.pods[uid], host, 1)  # pyright: ignore[reportOptionalMemberAccess] - not None here
+                host = picture.hosts[name]
+                for uid in uids if host.exists else ():
+                    made.count(host.pods[uid], host, 1)
         return made if pod.near or pod.away or made._unwelcome else None
 
     def copy(self) -> Neighbours:
@@ -110,7 +110,7 @@ class Spreading:
         made = cls(pod)
         for host in picture.nodes:
             for number, constraint in enumerate(pod.spreads):
-                if made._counts_there(constraint, host.known):
+                if made._counts_there(constraint, host.facts):
                     value = host.labels[constraint.key]
                     alike = sum(_alike(pod, constraint, other) for other in host.pods.values())
                     made._counts[number][value] = made._counts[number].get(value, 0) + alike
@@ -125,7 +125,7 @@ class Spreading:
         if other.key.namespace != self._pod.key.namespace:
             return
         for number, constraint in enumerate(self._pod.spreads):
-            if constraint.selector.matches(other.labels) and self._counts_there(constraint, host.known):
+            if constraint.selector.matches(other.labels) and self._counts_there(constraint, host.facts):
                 value = host.labels[constraint.key]
                 self._counts[number][value] = self._counts[number].get(value, 0) + by
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -42,16 +42,14 @@ class Extenders:
     def __init__(self, extenders: Sequence[Extender], tls: ssl.SSLContext | None) -> None:
         self.all: Final = tuple(extenders)
         self._contexts = {each.url: _context(each, tls) for each in extenders if each.https}
-        self._session: aiohttp.ClientSession | None = None
+        self._session: aiohttp.ClientSession
 
-    async def __aenter__(self) -> Extenders:
+    async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None))
         return self
 
     async def __aexit__(self, *_exception: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._session.close()
 
     def minding(self, pod: Pod) -> list[Extender]:
         """Those whose business the pod is."""
@@ -75,7 +73,9 @@ class Extenders:
                     )
         elif nodes is not None:
             items = loose.elements(_fields(nodes).get("items"))
-            chosen = tuple(loose.text(loose.members(loose.members(one).get("metadata")).get("name")) for one in items)
+            chosen = tuple(
+                loose.text(loose.members(loose.members(one).get("metadata")).get("name")) for one in items
+            )
         return Filtered(
             chosen,
             loose.text_map(answer.get("failednodes")),
@@ -99,9 +99,7 @@ class Extenders:
         """The victims it agrees to, its own among them if it names any."""
         told: Object = {
             node: {
-                "Pods": [
-                    {"UID": each.uid} if extender.cached else each.manifest for each in proposed.pods
-                ],
+                "Pods": [{"UID": each.uid} if extender.cached else each.manifest for each in proposed.pods],
                 "NumPDBViolations": proposed.violations,
             }
             for node, proposed in victims.items()
@@ -119,8 +117,8 @@ class Extenders:
             for uid in uids:
                 if uid not in host.pods:
                     raise ExtenderFailed(
-                        f"extender: {extender.url} claims to preempt pod (UID: &MetaPod{{UID:{uid},}}) on node: {node}, "
-                        "but the pod is not found on that node"
+                        f"extender: {extender.url} claims to preempt pod (UID: &MetaPod{{UID:{uid},}}) on node: "
+                        f"{node}, but the pod is not found on that node"
                     )
             violations = loose.integer(entry.get("numpdbviolations")) or 0
             agreed[node] = Victims(tuple(host.pods[uid] for uid in uids), violations)
@@ -133,7 +131,6 @@ class Extenders:
             raise ExtenderFailed(error)
 
     async def _ask(self, extender: Extender, verb: str, body: object) -> object:
-        assert self._session is not None
         url = f"{extender.url.rstrip('/')}/{verb}"
         tls, server = self._contexts.get(extender.url, True), extender.tls.server_name if extender.tls else ""
         try:
@@ -162,7 +159,9 @@ class Extenders:
 
 def _offer(extender: Extender, pod: Pod, hosts: Sequence[Host]) -> Object:
     names = [host.name for host in hosts] if extender.cached else None
-    nodes = None if extender.cached else {"metadata": {}, "items": [host.encoded() for host in hosts]}
+    nodes: Object | None = None if extender.cached else {"metadata": {}}
+    if nodes is not None:
+        nodes["items"] = [host.encoded() for host in hosts]
     return {"Pod": pod.manifest, "Nodes": nodes, "NodeNames": names}
 
 
@@ -178,7 +177,9 @@ def _first_value(text: str) -> object:
 
 def _fields(value: object) -> Mapping[str, object]:
     if value is not None and not loose.is_object(value):
-        raise ExtenderFailed(f"json: cannot unmarshal {_go_type(value)} into Go value of an extender's answer")
+        raise ExtenderFailed(
+            f"json: cannot unmarshal {_go_type(value)} into Go value of an extender's answer"
+        )
     return {key.casefold(): member for key, member in loose.members(value).items()}
 
 
@@ -190,8 +191,9 @@ def _typed(answer: Mapping[str, object], name: str, kind: type, otherwise: Any =
 
 
 def _go_type(value: object) -> str:
-    names = {bool: "bool", str: "string", list: "array", dict: "object"}
-    return names.get(type(value), "number")
+    if isinstance(value, bool | str):
+        return "bool" if isinstance(value, bool) else "string"
+    return "array" if loose.is_list(value) else "object" if loose.is_object(value) else "number"
 
 
 def _unreached(url: str, error: aiohttp.ClientConnectorError) -> str:

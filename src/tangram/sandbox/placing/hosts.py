@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
@@ -33,6 +33,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_node(thing: Object) -> NodeFacts:
+    """Never raises for what an API server accepts."""
     metadata, spec = loose.members(thing.get("metadata")), loose.members(thing.get("spec"))
     status = loose.members(thing.get("status"))
     conditions = map(loose.members, loose.elements(status.get("conditions")))
@@ -53,10 +54,22 @@ def read_node(thing: Object) -> NodeFacts:
     )
 
 
-class Host:
-    """`facts` is None while pods are known on a node that is not."""
+UNKNOWN: Final = NodeFacts(
+    name="",
+    labels={},
+    annotations={},
+    taints=(),
+    unschedulable=False,
+    allocatable={},
+    conditions=(),
+    manifest={},
+)
 
-    def __init__(self, name: str, facts: NodeFacts | None = None) -> None:
+
+class Host:
+    """`facts` are `UNKNOWN` while pods are known on a node that is not."""
+
+    def __init__(self, name: str, facts: NodeFacts = UNKNOWN) -> None:
         self.name = name
         self.facts = facts
         self.pods: dict[str, Pod] = {}
@@ -66,14 +79,12 @@ class Host:
         self._sent: tuple[NodeFacts, msgspec.Raw] | None = None
 
     @property
-    def known(self) -> NodeFacts:
-        """For those who were given hosts with nodes only."""
-        assert self.facts is not None
-        return self.facts
+    def exists(self) -> bool:
+        return self.facts is not UNKNOWN
 
     @property
     def labels(self) -> Mapping[str, str]:
-        return self.known.labels
+        return self.facts.labels
 
     def put(self, pod: Pod) -> None:
         """Add a pod, or its new state."""
@@ -98,6 +109,6 @@ class Host:
 
     def encoded(self) -> msgspec.Raw:
         """The node's JSON, for extenders that keep none: worked out once for each state of it."""
-        if self._sent is None or self._sent[0] is not self.known:
-            self._sent = self.known, msgspec.Raw(msgspec.json.encode(self.known.manifest))
+        if self._sent is None or self._sent[0] is not self.facts:
+            self._sent = self.facts, msgspec.Raw(msgspec.json.encode(self.facts.manifest))
         return self._sent[1]

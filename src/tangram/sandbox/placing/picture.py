@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tangram.sandbox.placing.hosts import Host, NodeFacts
+from tangram.sandbox.placing.hosts import UNKNOWN, Host, NodeFacts
 from tangram.sandbox.placing.pods import Pod
 
 
@@ -30,21 +30,21 @@ class Picture:
 
     def put_node(self, facts: NodeFacts) -> None:
         host = self.hosts.setdefault(facts.name, Host(facts.name))
-        if host.facts is None:
+        if not host.exists:
             self.nodes.append(host)
         host.facts = facts
 
     def drop_node(self, name: str) -> None:
         host = self.hosts.get(name)
-        if host is not None and host.facts is not None:
-            host.facts = None
+        if host is not None and host.exists:
+            host.facts = UNKNOWN
             self.nodes.remove(host)
             self._tidy(host)
 
     def node(self, name: str) -> Host | None:
         """The host of that name, if its node exists."""
         host = self.hosts.get(name)
-        return host if host is not None and host.facts is not None else None
+        return host if host is not None and host.exists else None
 
     # --- pods on them ----------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class Picture:
     def _tidy(self, host: Host) -> None:
         if not self.avoiding.get(host.name, True):
             del self.avoiding[host.name]
-        if host.facts is None and not host.pods:
+        if not host.exists and not host.pods:
             self.hosts.pop(host.name, None)
 
     # --- nominations -----------------------------------------------------------------------------------------------

@@ -121,20 +121,22 @@ class Judge:
         return tuple(rules)
 
     def _cordon(self, host: Host) -> No | None:
-        if not host.known.unschedulable or tolerates(self.pod.placing.tolerations, CORDONED):
+        if not host.facts.unschedulable or tolerates(self.pod.placing.tolerations, CORDONED):
             return None
         return No(("node(s) were unschedulable",), resolvable=False, rule=UNSCHEDULABLE)
 
     def _taints(self, host: Host) -> No | None:
-        taints = host.known.taints
+        taints = host.facts.taints
         if not taints or untolerated(taints, self.pod.placing.tolerations) is None:
             return None
         return No(("node(s) had untolerated taint(s)",), resolvable=False, rule=TAINTS)
 
     def _affinity(self, host: Host) -> No | None:
-        if matches_host(host.known, self.pod.placing):
+        if matches_host(host.facts, self.pod.placing):
             return None
-        return No(("node(s) didn't match Pod's node affinity/selector",), resolvable=False, rule=NODE_AFFINITY)
+        return No(
+            ("node(s) didn't match Pod's node affinity/selector",), resolvable=False, rule=NODE_AFFINITY
+        )
 
     def _ports(self, host: Host) -> No | None:
         taken = (port for other in host.pods.values() for port in other.ports)
@@ -144,8 +146,8 @@ class Judge:
         return No((reason,), resolvable=True, rule=PORTS)
 
     def _fit(self, host: Host) -> No | None:
-        allocatable, used = host.known.allocatable, host.used
-        reasons = ["Too many pods"] if len(host.pods) + 1 > host.known.room else []
+        allocatable, used = host.facts.allocatable, host.used
+        reasons = ["Too many pods"] if len(host.pods) + 1 > host.facts.room else []
         resolvable = True
         for name, amount in self.pod.requests.items():
             has = allocatable.get(name, 0)
@@ -158,11 +160,11 @@ class Judge:
         return name in (CPU, MEMORY, STORAGE) or (name != PODS and name not in self._ignored)
 
     def _spread(self, host: Host) -> No | None:
-        fault = self._spreading.fault(host.known) if self._spreading is not None else None
+        fault = self._spreading.fault(host.facts) if self._spreading is not None else None
         return None if fault is None else No((fault[0],), fault[1], SPREADING)
 
     def _company(self, host: Host) -> No | None:
-        fault = self._neighbours.fault(host.known) if self._neighbours is not None else None
+        fault = self._neighbours.fault(host.facts) if self._neighbours is not None else None
         return None if fault is None else No((fault[0],), fault[1], POD_AFFINITY)
 
     # --- in thought ------------------------------------------------------------------------------------------------

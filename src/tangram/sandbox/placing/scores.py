@@ -41,22 +41,20 @@ def best(totals: Mapping[str, int], chance: random.Random) -> str:
 def _emptiness(pod: Pod, host: Host) -> int:
     cpu, memory = pod.weighed
     pairs = (
-        (host.weighed_cpu + cpu, host.known.allocatable.get(CPU, 0)),
-        (host.weighed_memory + memory, host.known.allocatable.get(MEMORY, 0)),
+        (host.weighed_cpu + cpu, host.facts.allocatable.get(CPU, 0)),
+        (host.weighed_memory + memory, host.facts.allocatable.get(MEMORY, 0)),
     )
     parts = [max(0, has - asked) * BEST // has for asked, has in pairs if has]
     return sum(parts) // len(parts) if parts else 0
 
 
 def _liked(pod: Pod, host: Host) -> int:
-    return sum(each.weight for each in pod.placing.preferred if all_match(host.known, each.rules))
+    return sum(each.weight for each in pod.placing.preferred if all_match(host.facts, each.rules))
 
 
 def _shunned(pod: Pod, host: Host) -> int:
     tolerations = [each for each in pod.placing.tolerations if each.effect in ("", SHUNS)]
-    return sum(
-        1 for each in host.known.taints if each.effect == SHUNS and not tolerates(tolerations, each)
-    )
+    return sum(1 for each in host.facts.taints if each.effect == SHUNS and not tolerates(tolerations, each))
 
 
 def _scaled(counts: Sequence[int], *, reverse: bool = False) -> list[int]:

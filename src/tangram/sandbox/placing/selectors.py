@@ -30,7 +30,6 @@ class Selector(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, rules=(*self.rules, *added))
 
 
-
 NOTHING: Final = Selector(nothing=True)
 
 

@@ -17,11 +17,12 @@ SILENT = No((), resolvable=False)
 
 
 def no_fit(
-    nodes: int, noes: Mapping[str, No], others: No = SILENT, *, before: str = "", preemption: str = ""
+    nodes: int, noes: Mapping[str, No], others: No = SILENT, *, before: str = "", after: str = ""
 ) -> str:
     """Every reason with the number of nodes it keeps the pod from.
 
-    `others` is said of nodes that `noes` does not name, `before` of all of them at once, instead of their reasons.
+    `others` is said of nodes that `noes` does not name, `before` of all of them at once, instead of their reasons;
+    `after` is what came of preemption.
     """
     sentence = f"0/{nodes} nodes are available:"
     if before:
@@ -32,7 +33,15 @@ def no_fit(
             counted[reason] += nodes - len(noes)
         told = ", ".join(sorted(f"{count} {reason}" for reason, count in counted.items()))
         sentence += f" {told}." if told else ""
-    return f"{sentence} preemption: {preemption}" if preemption else sentence
+    return f"{sentence} {after}" if after else sentence
+
+
+def no_preemption(why: str, *, failed: bool = False) -> str:
+    """Nobody is evicted, because it would not help or, `failed`, because something went wrong on the way.
+
+    The claims are those of dynamic resources, which the original looks at first and which nobody has here.
+    """
+    return f"preemption: {why}" if failed else f"no new claims to deallocate, preemption: {why}"
 
 
 def no_victims_on(nodes: Iterable[str]) -> str:
@@ -42,16 +51,20 @@ def no_victims_on(nodes: Iterable[str]) -> str:
 
 
 def assigned(namespace: str, name: str, node: str) -> str:
+    """Of a pod that is bound."""
     return f"Successfully assigned {namespace}/{name} to {node}"
 
 
 def deleting(namespace: str, name: str) -> str:
+    """Of a pod that ended before it was placed."""
     return f"skip schedule deleting pod: {namespace}/{name}"
 
 
 def preempted(by: str, node: str) -> str:
+    """Of a victim, in its event; `by` is a uid."""
     return f"Preempted by pod {by} on node {node}"
 
 
 def making_room(scheduler: str) -> str:
+    """Of a victim, in its condition."""
     return f"{scheduler}: preempting to accommodate a higher priority pod"

@@ -14,12 +14,15 @@ _FORBIDS = ("NoSchedule", "NoExecute")
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether any of them makes up for the taint."""
     return any(_tolerates(each, taint) for each in tolerations)
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Taint | None:
     """The first taint that keeps the pod away."""
-    return next((each for each in taints if each.effect in _FORBIDS and not tolerates(tolerations, each)), None)
+    return next(
+        (each for each in taints if each.effect in _FORBIDS and not tolerates(tolerations, each)), None
+    )
 
 
 def matches_host(node: NodeFacts, placing: Placing) -> bool:
@@ -30,7 +33,7 @@ def matches_host(node: NodeFacts, placing: Placing) -> bool:
 
 
 def all_match(node: NodeFacts, rules: tuple[LabelRule, ...]) -> bool:
-    # An empty term matches nothing.
+    """Whether the node is meant by a term; an empty one means none."""
     return bool(rules) and all(_matches(node, rule) for rule in rules)
 
 
@@ -38,10 +41,12 @@ def named_nodes(placing: Placing) -> frozenset[str] | None:
     """The only nodes that the affinity can mean, where every term names some; None where any may do."""
     found: frozenset[str] = frozenset()
     for term in placing.required:
-        sets = [frozenset(rule.values) for rule in term if rule.is_field and rule.operator == "In" and rule.values]
+        sets = [
+            frozenset(rule.values) for rule in term if rule.is_field and rule.operator == "In" and rule.values
+        ]
         if not sets:
             return None
-        found |= frozenset.intersection(*sets)
+        found |= sets[0].intersection(*sets[1:])
     return found if placing.required else None
 
 

@@ -88,7 +88,8 @@ class Telling:
         since = old.get("lastTransitionTime") if old.get("status") == status else None
         generation: Any = pod.manifest["metadata"].get("generation")
         written: Object = {"type": kind, **told, "lastTransitionTime": since or self._moment()}
-        written |= {"lastProbeTime": None} | ({"observedGeneration": generation} if generation else {})
+        if generation:
+            written["observedGeneration"] = generation
         return {"conditions": [written]}
 
     async def _patch(self, pod: Pod, change: Object) -> None:
@@ -108,4 +109,6 @@ class Telling:
 
 def _note(message: str) -> str:
     data = message.encode()
-    return message if len(data) <= LONGEST_NOTE else data[: LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."
+    return (
+        message if len(data) <= LONGEST_NOTE else data[: LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."
+    )

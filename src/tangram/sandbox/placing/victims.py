@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from tangram.kube.objects import Object
 from tangram.sandbox.placing.budgets import Budget, split
 from tangram.sandbox.placing.hosts import Host
 from tangram.sandbox.placing.picture import Picture
@@ -94,7 +95,9 @@ def least_harmful(candidates: Mapping[str, Victims]) -> str:
         return candidates[name].violations, pods[0].priority, total, len(pods)
 
     least = min(map(harm, candidates))
-    return max((name for name in candidates if harm(name) == least), key=lambda name: _begun(candidates[name].pods))
+    return max(
+        (name for name in candidates if harm(name) == least), key=lambda name: _begun(candidates[name].pods)
+    )
 
 
 def importance(pod: Pod) -> tuple[int, str]:
@@ -115,8 +118,8 @@ def may_preempt(pod: Pod, no: No | None, picture: Picture) -> str:
 
 
 def _evicted(pod: Pod) -> bool:
-    conditions: list[dict[str, object]] = pod.manifest.get("status", {}).get("conditions") or []
-    told = next((each for each in conditions if each.get("type") == "DisruptionTarget"), {})
+    conditions: list[Object] = pod.manifest.get("status", {}).get("conditions") or []
+    told = next((each for each in conditions if each.get("type") == "DisruptionTarget"), Object())
     return pod.deleting and told.get("status") == "True" and told.get("reason") == "PreemptionByScheduler"
 
 

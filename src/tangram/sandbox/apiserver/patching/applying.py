@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.patching import conflicts as clashes
 from tangram.sandbox.apiserver.patching.claiming import claimed, faults
 from tangram.sandbox.apiserver.patching.comparing import compared
-from tangram.sandbox.apiserver.patching.conflicts import Conflict
+from tangram.sandbox.apiserver.patching.conflicts import Conflict, conflict_refusal, listed
 from tangram.sandbox.apiserver.patching.copying import duplicate
 from tangram.sandbox.apiserver.patching.fields import Fields
 from tangram.sandbox.apiserver.patching.last_applied import KUBECTL, applied_before, brought_up_to_date
@@ -82,7 +81,7 @@ def server_side_apply(
         left = [conflict for conflict in done.conflicts if conflict.path not in allowed]
         done = _apply(step, force=True) if not left else done._replace(conflicts=left)
     if done.conflicts:
-        raise clashes.refused(done.conflicts)
+        raise conflict_refusal(done.conflicts)
     thing = brought_up_to_date(done.thing, wanted) if manager == KUBECTL else done.thing
     return with_entries(thing, done.managed)
 
@@ -117,7 +116,7 @@ def _apply(step: _Step, *, force: bool) -> _Applied:
     contested = {each: held.fields & taken for each, held in known.items() if each != one}
     contested = {each: fields for each, fields in contested.items() if fields}
     if contested and not force:
-        return _Applied(step.live, known, clashes.listed(contested))
+        return _Applied(step.live, known, listed(contested))
     gone = taken | change.removed
     for each, held in list(known.items()):
         if each != one:
@@ -143,8 +142,8 @@ def _refuse_strangers(wanted: Object, shape: Shape, api_version: str) -> None:
     if wrong:
         metadata = cast("Object", wanted["metadata"]) if isinstance(wanted.get("metadata"), dict) else {}
         name = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_kind_text(version, kind)}"
-        listed = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
-        raise server_error(f"failed to create typed patch object ({name}): {listed}")
+        said = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
+        raise server_error(f"failed to create typed patch object ({name}): {said}")
 
 
 def _kind_text(version: str, kind: str) -> str:

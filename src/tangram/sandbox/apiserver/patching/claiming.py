@@ -7,6 +7,7 @@ configuration is refused before anything of it is claimed.
 from __future__ import annotations
 
 from collections import Counter
+from typing import cast
 
 from tangram.sandbox.apiserver.patching.copying import Json
 from tangram.sandbox.apiserver.patching.elements import Element, field, path_text
@@ -23,6 +24,7 @@ from tangram.sandbox.apiserver.patching.facets import (
     whole_map,
 )
 from tangram.sandbox.apiserver.patching.fields import Fields
+from tangram.sandbox.apiserver.patching.refusing import go_text
 from tangram.sandbox.apiserver.shape import ANYTHING, Shape
 
 _Step = tuple[Element, ...]
@@ -81,20 +83,20 @@ def _look(value: Json, shape: Shape, path: _Step, found: list[str]) -> None:
     if value is None:
         return
     if kind is Facet.MAP and isinstance(value, dict):
-        for name, held in fields_of(value).items():
+        for name, held in fields_of(cast("object", value)).items():
             known = below(shape, name)
             if known is None:
                 found.append(f"{path_text((*path, field(name)))}: field not declared in schema")
                 return
             _look(held, known, (*path, field(name)), found)
     elif kind is Facet.LIST and isinstance(value, list):
-        _look_at_items(items_of(value), shape, path, found)
+        _look_at_items(items_of(cast("object", value)), shape, path, found)
     elif kind is Facet.SCALAR:
         wrong = _wrong_scalar(value, shape)
         if wrong:
             found.append(_at(path, wrong))
     else:
-        found.append(_at(path, f"expected {kind.value}, got {_said(value)}"))
+        found.append(_at(path, f"expected {kind.value}, got &{{{go_text(value)}}}"))
 
 
 def _look_at_items(items: list[Json], shape: Shape, path: _Step, found: list[str]) -> None:
@@ -121,10 +123,10 @@ def _wrong_scalar(value: object, shape: Shape) -> str:
         case "string" if "format" not in shape.limits or shape.limits["format"] == "byte":
             return "" if isinstance(value, str) else f"expected string, got {_said(value)}"
         case "boolean":
-            return "" if isinstance(value, bool) else f"expected boolean, got {_said(value)}"
+            return "" if isinstance(value, bool) else f"expected boolean, got &{{{go_text(value)}}}"
         case _:
             fits = number or isinstance(value, str | bool)
-            return "" if fits else f"expected any scalar, got {_said(value)}"
+            return "" if fits else f"expected any scalar, got &{{{go_text(value)}}}"
 
 
 def _at(path: _Step, wrong: str) -> str:
@@ -132,7 +134,8 @@ def _at(path: _Step, wrong: str) -> str:
 
 
 def _said(value: object) -> str:
-    return f"&value.valueUnstructured{{Value:{_go_value(value)}}}"
+    """Which of two ways of printing a value the real server takes depends on the sentence."""
+    return f"&value.valueUnstructured{{Value:{go_text(value)}}}"
 
 
 def _go_type(value: object) -> str:
@@ -141,9 +144,3 @@ def _go_type(value: object) -> str:
     if isinstance(value, dict):
         return "map[string]interface {}"
     return "[]interface {}" if isinstance(value, list) else "string"
-
-
-def _go_value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)

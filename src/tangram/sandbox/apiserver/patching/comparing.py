@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tangram.sandbox.apiserver.patching import elements
 from tangram.sandbox.apiserver.patching.copying import Json
 from tangram.sandbox.apiserver.patching.elements import Element
+from tangram.sandbox.apiserver.patching.elements import field as step_to
 from tangram.sandbox.apiserver.patching.facets import (
     Facet,
     below,
@@ -95,7 +95,7 @@ def _kinds(before: Json, after: Json, shape: Shape) -> tuple[Facet, ...]:
 def _compare_fields(before: Json, after: Json, shape: Shape, path: _Step, change: Change) -> None:
     old, new = fields_of(before), fields_of(after)
     for name in {**old, **new}:
-        step = (*path, elements.field(name))
+        step = (*path, step_to(name))
         known = below(shape, name) or ANYTHING
         _compare(old.get(name, MISSING), new.get(name, MISSING), known, step, change)
 

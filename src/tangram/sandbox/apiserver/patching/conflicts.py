@@ -25,7 +25,7 @@ def listed(contested: Mapping[Owner, Fields]) -> list[Conflict]:
     ]
 
 
-def refused(conflicts: Sequence[Conflict]) -> Refused:
+def conflict_refusal(conflicts: Sequence[Conflict]) -> Refused:
     """The answer, with every one of them."""
     causes = [
         {

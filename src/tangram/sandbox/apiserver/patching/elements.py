@@ -32,12 +32,12 @@ def field(name: str) -> Element:
 
 def keyed(keys: Mapping[str, Any]) -> Element:
     """The step to the element with these keys."""
-    return f"k:{_json(dict(sorted(keys.items())))}"
+    return f"k:{_json({name: _plain(keys[name]) for name in sorted(keys)})}"
 
 
 def valued(value: object) -> Element:
     """The step to an element of a set."""
-    return f"v:{_json(value)}"
+    return f"v:{_json(_plain(value))}"
 
 
 def field_name(element: Element) -> str | None:
@@ -112,7 +112,10 @@ def _text(element: Element) -> str:
             return f"[{rest}]"
 
 
+def _plain(value: object) -> object:
+    """80.0 and 80 are one number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _json(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)

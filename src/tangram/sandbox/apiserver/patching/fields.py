@@ -114,18 +114,18 @@ class Fields:
 _NONE = Fields()
 
 
-def written(fields: Fields) -> dict[str, Any]:
+def fields_v1(fields: Fields) -> dict[str, Any]:
     """As `fieldsV1`."""
     said: dict[str, Any] = {}
     for element in in_order(fields.members | fields.children.keys()):
         below = fields.children.get(element)
-        said[element] = written(below) if below is not None else {}
+        said[element] = fields_v1(below) if below is not None else {}
         if below is not None and element in fields.members:
             said[element] = {SELF: {}} | said[element]
     return said
 
 
-def read(said: object) -> Fields:
+def read_fields_v1(said: object) -> Fields:
     """From `fieldsV1`. Raises `ValueError` for what is none; steps of a kind not known yet are left out."""
     if not isinstance(said, dict):
         raise ValueError("fieldsV1 is no object")  # noqa: TRY004 - one kind of error for all that is malformed
@@ -136,7 +136,10 @@ def read(said: object) -> Fields:
         element = canonical(text)
         if element is None:
             continue
-        under = read(below)
+        if below == {}:
+            fields.members.add(element)
+            continue
+        under = read_fields_v1(below)
         if under:
             fields.children[element] = under
         if not under or SELF in below:

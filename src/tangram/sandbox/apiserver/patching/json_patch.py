@@ -165,7 +165,7 @@ def _find(holder: Object, path: str) -> tuple[Object | list[Json], str]:
             place = cast("Object", place).get(step)
         if not isinstance(place, dict | list):
             raise does_not_apply()
-    return place, steps[-1]
+    return cast("Object | list[Json]", place), steps[-1]
 
 
 def _index(step: str, length: int) -> int:

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.patching import fields as field_sets
 from tangram.sandbox.apiserver.patching.copying import Json
-from tangram.sandbox.apiserver.patching.fields import Fields
+from tangram.sandbox.apiserver.patching.fields import Fields, fields_v1, read_fields_v1
 from tangram.sandbox.apiserver.patching.refusing import go_json
 
 APPLY: Final = "Apply"
@@ -109,7 +108,7 @@ def read(entries: object) -> dict[Owner, Holding]:
             "" if operation == APPLY else version,
             str(entry.get("subresource") or ""),
         )
-        owned = field_sets.read(entry.get("fieldsV1") or {})
+        owned = read_fields_v1(entry.get("fieldsV1") or {})
         found[known] = Holding(owned, version, str(entry.get("time") or ""))
     return found
 
@@ -130,7 +129,7 @@ def _entry(one: Owner, held: Holding) -> Object:
         "apiVersion": held.api_version,
         "time": held.time,
         "fieldsType": _FIELDS,
-        "fieldsV1": field_sets.written(held.fields),
+        "fieldsV1": fields_v1(held.fields),
         "subresource": one.subresource,
     }
     return {name: value for name, value in said.items() if value or name == "fieldsV1"}

@@ -11,12 +11,21 @@ from __future__ import annotations
 from typing import Final, cast
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.patching import strategic_lists as lists
 from tangram.sandbox.apiserver.patching.copying import Json, duplicate
 from tangram.sandbox.apiserver.patching.facets import below, item_shape
 from tangram.sandbox.apiserver.patching.merge_patch import without_nulls
 from tangram.sandbox.apiserver.patching.refusing import go_text, json_kind, server_error
-from tangram.sandbox.apiserver.patching.strategic_lists import DIRECTIVE, without_directives
+from tangram.sandbox.apiserver.patching.strategic_lists import (
+    DIRECTIVE,
+    NOTHING,
+    Merge,
+    arranged,
+    deleted_from,
+    element_type,
+    merged_lists,
+    refuse_other_order,
+    without_directives,
+)
 from tangram.sandbox.apiserver.refusals import Refused, bad_request
 from tangram.sandbox.apiserver.shape import ANYTHING, Shape
 
@@ -89,12 +98,12 @@ def _set(original: Object, key: str, value: Json, shape: Shape) -> None:
     elif isinstance(held, list) and isinstance(value, list):
         known = _known(shape, key)
         if "merge" in known.strategies:
-            original[key] = lists.merged(
+            original[key] = merged_lists(
                 cast("list[Json]", held), cast("list[Json]", value), known, _merge_element(known)
             )
         else:
             original[key] = value
-    elif without_directives(value) is lists.NOTHING:
+    elif without_directives(value) is NOTHING:
         original.pop(key, None)
     else:
         original[key] = without_directives(without_nulls(value))
@@ -106,7 +115,7 @@ def _delete_from(original: Object, key: str, value: Json, shape: Shape) -> None:
         original.pop(key, None)
     elif isinstance(held, list) and isinstance(value, list):
         known = _known(shape, key)
-        original[key] = lists.deleted_from(
+        original[key] = deleted_from(
             cast("list[Json]", held), cast("list[Json]", value), known, _merge_element(known)
         )
 
@@ -126,21 +135,21 @@ def _arrange(original: Object, patch: Object, directive: str, shape: Shape) -> N
     known = _known(shape, key)
     old, new = cast("list[Json]", held or []), cast("list[Json]", added or [])
     asked = cast("list[Json]", order)
-    lists.refuse_other_order(new, asked, known.merge_key)
+    refuse_other_order(new, asked, known.merge_key)
     if key not in patch:
         joined = old
     elif key not in original:
         joined = without_directives(new)
     elif "merge" in known.strategies:
-        joined = lists.merged(old, new, known, _merge_element(known))
+        joined = merged_lists(old, new, known, _merge_element(known))
     else:
         joined = new
-    lists.element_type(old, new)
-    original[key] = lists.arranged(joined, asked, old, known.merge_key)
+    element_type(old, new)
+    original[key] = arranged(joined, asked, old, known.merge_key)
     patch.pop(key, None)
 
 
-def _merge_element(known: Shape) -> lists.Merge:
+def _merge_element(known: Shape) -> Merge:
     def merge(original: Object, patch: Object) -> Object:
         return _merged(original, patch, item_shape(known))
 

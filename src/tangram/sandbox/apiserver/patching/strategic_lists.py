@@ -34,7 +34,7 @@ def without_directives(value: Json) -> Json:
     return value
 
 
-def merged(original: list[Json], patch: list[Json], shape: Shape, merge: Merge) -> list[Json]:
+def merged_lists(original: list[Json], patch: list[Json], shape: Shape, merge: Merge) -> list[Json]:
     """Both lists in one; `merge` is asked about elements that are in both."""
     if not original and not patch:
         return original

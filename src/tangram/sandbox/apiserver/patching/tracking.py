@@ -46,6 +46,8 @@ def with_managed_fields(
 
     `status_apart` says of a kind that people defined whether it has a `status` subresource.
     """
+    if after == before:
+        return after
     managed = _known(before, after, subresource)
     bare = without_entries(after)
     if not managed and before is not None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.printing.ages import since
+from tangram.sandbox.apiserver.printing.reading import at
 
 Cells = list[Any]
 
@@ -63,4 +64,4 @@ def wide(name: str) -> Heading:
 
 def age_of(thing: Object, now: datetime) -> str:
     """How long ago an object was made."""
-    return since(thing.get("metadata", {}).get("creationTimestamp"), now)
+    return since(at(thing, "metadata", "creationTimestamp"), now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -16,11 +17,11 @@ from typing import Final
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.kinds import Column
 from tangram.sandbox.apiserver.printing.ages import INVALID, UNKNOWN, is_timestamp, since
-from tangram.sandbox.apiserver.printing.columns import NAME, Cells, Heading, Printer
+from tangram.sandbox.apiserver.printing.columns import NAME, Cells, Heading, Printer, age_of
 from tangram.sandbox.apiserver.printing.jsonpath import Path, PathError, parse
 from tangram.sandbox.apiserver.printing.reading import name_of
 
-_AGE: Final = Column(name="Age", type="date", path=".metadata.creationTimestamp", description=" ")
+_AGE: Final = Heading("Age", "date")
 Cell = str | int | float | None
 
 _NO_DATE: Final = {"", "null"}
@@ -30,7 +31,9 @@ _ESCAPED: Final = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2
 @functools.lru_cache(maxsize=256)
 def printer_of(columns: tuple[Column, ...]) -> Printer:
     """What prints a kind with these columns, in this order."""
-    read = _readable(columns or (_AGE,))
+    if not columns:
+        return Printer((NAME, _AGE), lambda thing, now: [name_of(thing), age_of(thing, now)])
+    read = _readable(columns)
 
     def cells(thing: Object, now: datetime) -> Cells:
         return [name_of(thing), *(_cell(thing, column.type, path, now) for column, path in read)]
@@ -50,7 +53,7 @@ def _readable(columns: Sequence[Column]) -> list[tuple[Column, Path]]:
 
 def _heading(column: Column) -> Heading:
     described = column.description or f"Custom resource definition column (in JSONPath format): {column.path}"
-    return Heading(column.name, column.type, column.format, column.priority, described.strip())
+    return Heading(column.name, column.type, column.format, column.priority, described)
 
 
 def _cell(thing: Object, kind: str, path: Path, now: datetime) -> Cell:
@@ -75,7 +78,7 @@ def _cell(thing: Object, kind: str, path: Path, now: datetime) -> Cell:
 
 
 def _counted(value: object, *, whole: bool) -> int | float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     # A number without a fraction is sent without one, whatever its column.
     return int(value) if whole or value == int(value) else value

@@ -64,14 +64,13 @@ def as_table(
     """The table of one object or of a list.
 
     `include` is the query's `includeObject`, empty meaning `Metadata`. `version` is the resourceVersion of a list;
-    without one it is that of the only object. `more` are further fields of the list: `continue` and `remainingItemCount`.
+    without one it is that of the only object. `more` are further fields of the list: `continue`, `remainingItemCount`.
     Raises `Refused` for an `include` nobody knows.
     """
     if include and include not in INCLUDED:
-        named = ", ".join(f'"{one}"' for one in INCLUDED)
         raise bad_request(
-            "Unable to convert to Table as requested: includeObject: "
-            f'Unsupported value: "{include}": supported values: {named}'
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
         )
     if not version and len(things) == 1:
         version = text(things[0], "metadata", "resourceVersion")

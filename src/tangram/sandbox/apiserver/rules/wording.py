@@ -57,21 +57,15 @@ LARGEST_INT32: Final = 2**31 - 1
 def label(text: str) -> list[str]:
     """A DNS label: containers, volumes, namespaces."""
     said = [_characters(63)] if len(text) > 63 else []
-    return said if re.fullmatch(_LABEL, text) else [*said, _dots(text) or _LABEL_SENTENCE]
+    if re.fullmatch(_LABEL, text):
+        return said
+    return [*said, "must not contain dots" if re.fullmatch(_SUBDOMAIN, text) else _LABEL_SENTENCE]
 
 
 def old_label(text: str) -> list[str]:
     """A DNS label that begins with a letter."""
     said = [_characters(63)] if len(text) > 63 else []
     return said if re.fullmatch(_OLD_LABEL, text) else [*said, _OLD_LABEL_SENTENCE]
-
-
-def name_label(text: str) -> list[str]:
-    """A namespace's name, of which dots are complained of in a sentence of their own."""
-    said = [_characters(63)] if len(text) > 63 else []
-    if re.fullmatch(_LABEL, text):
-        return said
-    return [*said, _dots(text) or _LABEL_SENTENCE]
 
 
 def subdomain(text: str) -> list[str]:
@@ -118,7 +112,7 @@ def label_value(text: str) -> list[str]:
 
 def config_key(text: str) -> list[str]:
     """A key of a ConfigMap or Secret, which becomes the name of a file."""
-    said = ["must be no more than 253 bytes"] if len(text) > 253 else []
+    said = [_characters(253)] if len(text) > 253 else []
     if not re.fullmatch(_KEY, text):
         said.append(_KEY_SENTENCE)
     if text in {".", ".."}:
@@ -128,7 +122,7 @@ def config_key(text: str) -> list[str]:
 
 def port_name(text: str) -> list[str]:
     """What a port is called."""
-    said = ["must be no more than 15 characters"] if len(text) > 15 else []
+    said = [_characters(15)] if len(text) > 15 else []
     if not re.fullmatch("[-a-z0-9]+", text):
         said.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", text):
@@ -197,6 +191,3 @@ def identity(number: Any) -> list[str]:  # noqa: ANN401 - read from JSON
 def _characters(most: int) -> str:
     return f"must be no more than {most} characters"
 
-
-def _dots(text: str) -> str:
-    return "must not contain dots" if "." in text else ""

@@ -1,4 +1,4 @@
-"""The schema of a CustomResourceDefinition as a shape, so that kinds people define are read, merged and checked like any.
+"""The schema of a CustomResourceDefinition as a shape: kinds people define are read, merged and checked like any.
 
 Takes schemas that `crd_schema_faults` has let pass, and never raises for those: what is missing or odd in one is as
 loose as it can be. Rules in CEL (x-kubernetes-validations) are kept, so that clients see them, and are not evaluated.
@@ -24,8 +24,8 @@ _TYPES: Final[Mapping[str, Type]] = {
 }
 PLAIN_LIMITS: Final = (
     "description", "title", "example", "externalDocs", "format", "enum", "pattern", "minimum", "maximum",
-    "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
-    "minProperties", "maxProperties", "x-kubernetes-validations",
+    "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
+    "uniqueItems", "minProperties", "maxProperties", "x-kubernetes-validations",
 )  # fmt: skip
 """What is kept as it was written."""
 CHOICES: Final = ("allOf", "anyOf", "oneOf")
@@ -112,4 +112,8 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _texts(value: object) -> list[str]:
-    return [each for each in cast("list[object]", value) if isinstance(each, str)] if isinstance(value, list) else []
+    return (
+        [each for each in cast("list[object]", value) if isinstance(each, str)]
+        if isinstance(value, list)
+        else []
+    )

@@ -7,8 +7,9 @@ them. Nothing is added to what the server said: where the statement is silent, s
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cache
 from importlib import resources
@@ -25,6 +26,14 @@ _PLAIN: Final[Mapping[str, Type]] = {
     "object": "object",
     "any": "any",
 }
+_SAID: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "default": ("default", json.loads),
+    "list": ("list_type", str),
+    "keys": ("list_keys", lambda value: tuple(value.split(","))),
+    "merge": ("merge_key", str),
+    "strategy": ("strategies", lambda value: frozenset(value.split(","))),
+}
+"""Words of a field, each with what it sets in a shape."""
 _made: Final[dict[str, Shape]] = {}
 
 
@@ -61,9 +70,18 @@ def definitions() -> frozenset[str]:
 
 
 @cache
+def statement_digest() -> bytes:
+    """Changes when the statement does."""
+    return hashlib.sha256(_text()).digest()
+
+
+@cache
 def _statement() -> Mapping[str, str | Mapping[str, str]]:
-    text = resources.files(__package__ or __name__).joinpath("kubernetes.json").read_bytes()
-    return json.loads(text)
+    return json.loads(_text())
+
+
+def _text() -> bytes:
+    return resources.files(__package__ or __name__).joinpath("kubernetes.json").read_bytes()
 
 
 def _field(words: list[str], package: str) -> Shape:
@@ -75,22 +93,19 @@ def _field(words: list[str], package: str) -> Shape:
         match name:
             case "required":
                 continue
-            case "atomic":
-                said["atomic"] = True
-            case "default":
-                said["default"] = json.loads(value)
+            case "atomic" | "granular":
+                said["atomic"] = name == "atomic"
             case "enum":
                 limits["enum"] = json.loads(value)
-            case "list":
-                said["list_type"] = value
-            case "keys":
-                said["list_keys"] = tuple(value.split(","))
-            case "merge":
-                said["merge_key"] = value
-            case "strategy":
-                said["strategies"] = frozenset(value.split(","))
+            case "of":
+                _innermost(shape).limits["enum"] = json.loads(value)
+            case _ if name in _SAID:
+                attribute, read = _SAID[name]
+                said[attribute] = read(value)
             case _:
-                raise ValueError(f"the statement of Kubernetes' shapes holds the word {word!r}, which means nothing")
+                raise ValueError(
+                    f"the statement of Kubernetes' shapes holds the word {word!r}, which means nothing"
+                )
     if not said and not limits:
         return shape
     # What is said of one field must not be heard by the others of its type; `properties` stay shared, so a definition
@@ -100,6 +115,12 @@ def _field(words: list[str], package: str) -> Shape:
     for name, value in said.items():
         setattr(own, name, value)
     return own
+
+
+def _innermost(shape: Shape) -> Shape:
+    """What a list or map of this field, and of no other, is made of."""
+    within = shape.items or shape.values
+    return shape if within is None else _innermost(within)
 
 
 def _of_type(text: str, package: str) -> Shape:

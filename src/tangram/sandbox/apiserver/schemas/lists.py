@@ -1,5 +1,7 @@
-"""Lists whose elements must differ: sets, and maps written as lists (x-kubernetes-list-type). Each repeated one is told
-once, at its second place."""
+"""Lists whose elements must differ: sets, and maps written as lists (x-kubernetes-list-type).
+
+A repeated element is told once, at its second place.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from tangram.sandbox.apiserver.refusals import Fault
-from tangram.sandbox.apiserver.schemas import faults
+from tangram.sandbox.apiserver.schemas.faults import compact, duplicate, invalid
 from tangram.sandbox.apiserver.shape import Shape
 
 
@@ -35,7 +37,7 @@ def _repeated_keys(items: Sequence[object], keys: Sequence[str], path: str) -> I
     found: list[object] = []
     for number, each in enumerate(items):
         if each is not None and not isinstance(each, dict):
-            yield faults.invalid(f"{path}[{number}]", each, "must be an object for an array of list-type map")
+            yield invalid(f"{path}[{number}]", each, "must be an object for an array of list-type map")
             return
         fields = cast("dict[str, object]", each or {})
         found.append({key: fields[key] for key in keys if key in fields})
@@ -45,7 +47,7 @@ def _repeated_keys(items: Sequence[object], keys: Sequence[str], path: str) -> I
 def _repeated(items: Sequence[object], path: str) -> Iterator[Fault]:
     seen: dict[str, int] = {}
     for number, each in enumerate(items):
-        text = faults.compact(each)
+        text = compact(each)
         seen[text] = seen.get(text, 0) + 1
-        if seen[text] == 2:  # noqa: PLR2004 - the first repetition
-            yield faults.duplicate(f"{path}[{number}]", each)
+        if seen[text] == 2:
+            yield duplicate(f"{path}[{number}]", each)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tangram.sandbox.apiserver.refusals import Fault
-from tangram.sandbox.apiserver.schemas import faults
+from tangram.sandbox.apiserver.schemas.faults import NOWHERE, invalid, number_text
 from tangram.sandbox.apiserver.shape import Shape
 
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
@@ -23,7 +23,9 @@ def is_whole(value: object) -> bool:
     """Whether a value can stand where an integer is asked for."""
     if isinstance(value, bool):
         return False
-    return isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_SAFE)
+    return isinstance(value, int) or (
+        isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_SAFE
+    )
 
 
 def range_faults(value: float, shape: Shape, path: str) -> Iterator[Fault]:
@@ -50,22 +52,22 @@ def number_faults(value: float, limits: Mapping[str, Any], path: str) -> Iterato
     factor = limit("multipleOf")
     if factor is not None:
         if factor <= 0:
-            shown = faults.number(factor)
-            yield faults.invalid(field, factor, f"factor MultipleOf declared for {path} must be positive: {shown}")
+            shown = number_text(factor)
+            yield invalid(field, factor, f"factor MultipleOf declared for {path} must be positive: {shown}")
         elif not _divides(factor, value):
-            yield faults.invalid(field, value, f"{path} in body should be a multiple of {faults.number(factor)}")
+            yield invalid(field, value, f"{path} in body should be a multiple of {number_text(factor)}")
     least = limit("minimum")
     if least is not None:
         beyond = limits.get("exclusiveMinimum") is True
         if value < least or (beyond and value == least):
             how = "greater than" if beyond else "greater than or equal to"
-            yield faults.invalid(field, value, f"{path} in body should be {how} {faults.number(least)}")
+            yield invalid(field, value, f"{path} in body should be {how} {number_text(least)}")
     most = limit("maximum")
     if most is not None:
         below = limits.get("exclusiveMaximum") is True
         if value > most or (below and value == most):
             how = "less than" if below else "less than or equal to"
-            yield faults.invalid(field, value, f"{path} in body should be {how} {faults.number(most)}")
+            yield invalid(field, value, f"{path} in body should be {how} {number_text(most)}")
 
 
 def _divides(factor: float, value: float) -> bool:
@@ -78,4 +80,4 @@ def _divides(factor: float, value: float) -> bool:
 
 def _unplaced(kind: str, form: str, path: str) -> Fault:
     how = f"with format {form}" if form else "(default format)"
-    return faults.invalid(faults.NOWHERE, "", f"Checked value must be of type {kind} {how} in {path}")
+    return invalid(NOWHERE, "", f"Checked value must be of type {kind} {how} in {path}")

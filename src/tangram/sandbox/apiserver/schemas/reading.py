@@ -94,7 +94,9 @@ def parsed(text: bytes) -> tuple[object, list[str]]:
     except Unreadable:
         raise
     except ValueError:
-        raise Unreadable("json: cannot unmarshal number with thousands of digits into Go value of type int64") from None
+        raise Unreadable(
+            "json: cannot unmarshal number with thousands of digits into Go value of type int64"
+        ) from None
     # What has few brackets cannot be deep, and most bodies have few.
     if text.count(b"{") + text.count(b"[") > MOST_DEPTH and _deeper_than(value, MOST_DEPTH):
         raise Unreadable("exceeded max depth")
@@ -167,7 +169,7 @@ def _deeper_than(value: object, most: int) -> bool:
 
 
 def _without_lone_surrogates(value: object) -> object:
-    """Half of a pair of \\u escapes is no letter: it becomes the sign for one that cannot be shown, in place."""
+    """Half of a pair of escapes is no letter: it becomes the sign for one that cannot be shown, in place."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-8", "replace_half").decode("utf-8")
@@ -202,7 +204,11 @@ def _complaint(error: json.JSONDecodeError) -> str:
     letter = error.doc[error.pos]
     found = letter if letter == '"' else json.dumps(letter, ensure_ascii=False)[1:-1]
     if error.msg == "Expecting ',' delimiter":
-        where = "after array element" if _innermost(error.doc[: error.pos]) == "[" else "after object key:value pair"
+        where = (
+            "after array element"
+            if _innermost(error.doc[: error.pos]) == "["
+            else "after object key:value pair"
+        )
     else:
         where = _COMPLAINTS.get(error.msg, "looking for beginning of value")
     return f"invalid character '{found}' {where}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Final, cast
 
 import yaml
@@ -19,8 +19,8 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.schemas.reading import Unreadable, as_object, parsed, unrecognized
 
 _TAG: Final = "tag:yaml.org,2002:"
-_TRUE: Final = frozenset("y Y yes Yes YES true True TRUE on On ON".split())
-_FALSE: Final = frozenset("n N no No NO false False FALSE off Off OFF".split())
+_TRUE: Final = frozenset(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"))
+_FALSE: Final = frozenset(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"))
 _NULL: Final = frozenset(["", "~", "null", "Null", "NULL"])
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _BASES: Final = {"0x": 16, "0o": 8, "0b": 2}
@@ -69,7 +69,11 @@ def read_yaml(text: bytes, kind: str = "") -> tuple[Object, list[str]]:
         raise unrecognized(f"yaml: {' '.join(str(error).split()):.200}", text, kind) from None
     if b"*" in text:
         thing = _unshared(thing, [_MOST_VALUES], text, kind)
-    told = ["\n".join(["yaml: unmarshal errors:", *(f"  {each}" for each in loader.twice)])] if loader.twice else []
+    told = (
+        ["\n".join(["yaml: unmarshal errors:", *(f"  {each}" for each in loader.twice)])]
+        if loader.twice
+        else []
+    )
     return as_object(thing, text, kind), told
 
 
@@ -92,19 +96,24 @@ def _as_map(loader: _Loader, node: yaml.MappingNode) -> dict[str, object]:
     loader.flatten_mapping(node)
     made: dict[str, object] = {}
     for key_node, value_node in node.value:
-        key: Hashable = loader.construct_object(key_node, deep=True)
+        key = _built(loader, key_node)
         if not isinstance(key, str | bool | int | float):
             problem = f"a key of a map must be a word, not {type(key).__name__}"
             raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
         name = key if isinstance(key, str) else _as_word(key)
         if name in made:
             loader.twice.append(f'line {key_node.start_mark.line + 1}: key "{name}" already set in map')
-        made[name] = loader.construct_object(value_node, deep=True)
+        made[name] = _built(loader, value_node)
     return made
 
 
+def _built(loader: _Loader, node: yaml.Node) -> object:
+    build = cast("Callable[..., object]", loader.construct_object)
+    return build(node, deep=True)
+
+
 def _as_list(loader: _Loader, node: yaml.SequenceNode) -> list[object]:
-    return [loader.construct_object(each, deep=True) for each in node.value]
+    return [_built(loader, each) for each in node.value]
 
 
 def _as_scalar(loader: _Loader, node: yaml.ScalarNode) -> object:
@@ -133,7 +142,7 @@ def _plain(text: str) -> object:
 
 def _whole(digits: str) -> int | None:
     unsigned = digits.lstrip("+-")
-    if len(digits) - len(unsigned) > 1 or len(unsigned) > 70:  # noqa: PLR2004 - 64 binary digits and a prefix
+    if len(digits) - len(unsigned) > 1 or len(unsigned) > 70:
         return None
     base = _BASES.get(unsigned[:2].lower())
     body = unsigned[2:] if base else unsigned
@@ -157,12 +166,11 @@ def _as_tagged_text(loader: _Loader, node: yaml.ScalarNode) -> str:
 
 
 def _prepare() -> None:
-    add: Callable[[str | None, Callable[..., object]], None] = _Loader.add_constructor
-    add(f"{_TAG}map", _as_map)
-    add(f"{_TAG}seq", _as_list)
-    add(f"{_TAG}str", _as_scalar)
+    _Loader.add_constructor(f"{_TAG}map", _as_map)
+    _Loader.add_constructor(f"{_TAG}seq", _as_list)
+    _Loader.add_constructor(f"{_TAG}str", _as_scalar)
     for word in ("timestamp", "binary"):
-        add(f"{_TAG}{word}", _as_tagged_text)
+        _Loader.add_constructor(f"{_TAG}{word}", _as_tagged_text)
 
 
 _prepare()

@@ -1,7 +1,7 @@
-"""Patterns as Go writes them, for Python's reader: where the two differ in spelling, not in power.
+r"""Patterns as Go writes them, for Python's reader: where the two differ in spelling, not in power.
 
-Go's dollar means the end of the text and nothing else, its \\z is Python's \\Z, a named group may be written without
-the P, and \\d, \\w, \\s are ASCII only.
+Go's dollar means the end of the text and nothing else, its \z is Python's \Z, a named group may be written without
+the P, and \d, \w, \s are ASCII only.
 """
 
 from __future__ import annotations

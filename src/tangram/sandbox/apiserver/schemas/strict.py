@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, cast
 
+from tangram.sandbox.apiserver.kinds import Kind
 from tangram.sandbox.apiserver.schemas.data import OBJECT_META, built_in
 from tangram.sandbox.apiserver.schemas.reading import name_of
 from tangram.sandbox.apiserver.shape import Shape
@@ -54,15 +55,17 @@ def unknown_fields(thing: object, shape: Shape) -> list[str]:
     return [f'unknown field "{path}"' for path in found[:_MOST_TOLD]]
 
 
-def wrong_types(thing: object, shape: Shape, kind: str, version: str = "v1") -> str | None:
+def wrong_types(thing: object, shape: Shape, kind: Kind) -> str | None:
     """The refusal of a body with a value that its kind cannot hold; None for one that fits."""
     if shape.definition:
-        problem = next(_misfits(thing, shape, _Place(kind, "")), None)
+        problem = next(_misfits(thing, shape, _Place(kind.kind, "")), None)
     else:
         # Of a defined kind only the metadata is read into Go structs; the rest is for `value_faults`.
         written = cast("dict[str, object]", thing).get("metadata") if isinstance(thing, dict) else None
         problem = next(_misfits(written, built_in(OBJECT_META), _Place("ObjectMeta", "")), None)
-    return None if problem is None else f'{kind} in version "{version}" cannot be handled as a {kind}: {problem}'
+    if problem is None:
+        return None
+    return f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {problem}'
 
 
 def _unknown(value: object, shape: Shape, path: str) -> Iterator[str]:
@@ -101,7 +104,9 @@ class _Place:
         what = f"number {_number(value)}" if shown else name_of(value)
         if not self.field:
             return f"json: cannot unmarshal {what} into Go value of type {wanted}"
-        return f"json: cannot unmarshal {what} into Go struct field {self.struct}.{self.field} of type {wanted}"
+        return (
+            f"json: cannot unmarshal {what} into Go struct field {self.struct}.{self.field} of type {wanted}"
+        )
 
 
 def _misfits(value: object, shape: Shape, place: _Place) -> Iterator[str]:
@@ -188,7 +193,9 @@ def _go_name(shape: Shape) -> str:
     if shape.type == "array":
         return f"[]{_go_name(shape.items)}" if shape.items is not None else "[]interface {}"
     if shape.type == "object":
-        return f"map[string]{_go_name(shape.values)}" if shape.values is not None else "map[string]interface {}"
+        return (
+            f"map[string]{_go_name(shape.values)}" if shape.values is not None else "map[string]interface {}"
+        )
     form = shape.limits.get("format")
     if form == "byte":
         return "[]uint8"

@@ -13,8 +13,18 @@ from functools import lru_cache
 from typing import Any, Final, cast
 
 from tangram.sandbox.apiserver.refusals import Fault
-from tangram.sandbox.apiserver.schemas import faults
 from tangram.sandbox.apiserver.schemas.data import OBJECT_META
+from tangram.sandbox.apiserver.schemas.faults import (
+    NOWHERE,
+    compact,
+    invalid,
+    not_supported,
+    quote,
+    required,
+    too_long,
+    too_many,
+    wrong_type,
+)
 from tangram.sandbox.apiserver.schemas.formats import fits
 from tangram.sandbox.apiserver.schemas.lists import list_faults
 from tangram.sandbox.apiserver.schemas.numbers import is_whole, number_faults, range_faults
@@ -27,7 +37,11 @@ _NUMERIC: Final = frozenset({"integer", "number"})
 
 def value_faults(thing: object, shape: Shape, path: str = "") -> list[Fault]:
     """Everything that is wrong with the values of an object."""
-    return [*_faults(thing, shape, path), *_embedded_faults(thing, shape, path), *list_faults(thing, shape, path)]
+    return [
+        *_faults(thing, shape, path),
+        *_embedded_faults(thing, shape, path),
+        *list_faults(thing, shape, path),
+    ]
 
 
 def _faults(value: object, shape: Shape, path: str) -> Iterator[Fault]:
@@ -38,19 +52,14 @@ def _faults(value: object, shape: Shape, path: str) -> Iterator[Fault]:
         return
     yield from _type_faults(value, shape, path)
     yield from _choice_faults(value, shape, path)
-    match value:
-        case str():
-            yield from _text_faults(value, shape, path)
-        case bool():
-            pass
-        case int() | float():
-            yield from range_faults(value, shape, path)
-            yield from number_faults(value, shape.limits, path)
-        case list():
-            yield from _array_faults(cast("list[object]", value), shape, path)
-        case _:
-            pass
-    yield from _enum_faults(value, shape, path)
+    if isinstance(value, str):
+        yield from _text_faults(value, shape, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from range_faults(value, shape, path)
+        yield from number_faults(value, shape.limits, path)
+    elif isinstance(value, list):
+        yield from _array_faults(cast("list[object]", value), shape, path)
+    yield from _enum_faults(cast("object", value), shape, path)
     if isinstance(value, dict):
         yield from _object_faults(cast("dict[str, object]", value), shape, path)
 
@@ -67,7 +76,11 @@ def _type_faults(value: object, shape: Shape, path: str) -> Iterator[Fault]:
     if not wanted and not form:
         return
     found, found_form = _json_type(value)
-    right = found in wanted or ("integer" in wanted and is_whole(value)) or (found == "integer" and "number" in wanted)
+    right = (
+        found in wanted
+        or ("integer" in wanted and is_whole(value))
+        or (found == "integer" and "number" in wanted)
+    )
     if form and found not in ("string", "array") and not right and found_form != form:
         yield _misfit(path, form, found_form)
         return
@@ -109,7 +122,7 @@ def _json_type(value: object) -> tuple[str, str]:
 
 
 def _misfit(path: str, wanted: str, found: str) -> Fault:
-    return faults.wrong_type(_field(path), found, f"{path} in body must be of type {wanted}: {faults.quote(found)}")
+    return wrong_type(_field(path), found, f"{path} in body must be of type {wanted}: {quote(found)}")
 
 
 def _choice_faults(value: object, shape: Shape, path: str) -> Iterator[Fault]:
@@ -117,27 +130,27 @@ def _choice_faults(value: object, shape: Shape, path: str) -> Iterator[Fault]:
     if "anyOf" in limits:
         tried = [list(_faults(value, each, path)) for each in limits["anyOf"]]
         if all(tried):
-            yield _unplaced(f"{faults.quote(path)} must validate at least one schema (anyOf)")
+            yield _unplaced(f"{quote(path)} must validate at least one schema (anyOf)")
             yield from tried[0]
     if "oneOf" in limits:
         tried = [list(_faults(value, each, path)) for each in limits["oneOf"]]
         valid = sum(not each for each in tried)
         if valid != 1:
             how = f"Found {valid} valid alternatives" if valid else "Found none valid"
-            yield _unplaced(f"{faults.quote(path)} must validate one and only one schema (oneOf). {how}")
+            yield _unplaced(f"{quote(path)} must validate one and only one schema (oneOf). {how}")
             yield from [] if valid else tried[0]
     if "allOf" in limits:
         tried = [list(_faults(value, each, path)) for each in limits["allOf"]]
         yield from (fault for each in tried for fault in each)
         if any(tried):
             none = ". None validated" if all(tried) else ""
-            yield _unplaced(f"{faults.quote(path)} must validate all the schemas (allOf){none}")
+            yield _unplaced(f"{quote(path)} must validate all the schemas (allOf){none}")
     if "not" in limits and not list(_faults(value, limits["not"], path)):
-        yield _unplaced(f"{faults.quote(path)} must not validate the schema (not)")
+        yield _unplaced(f"{quote(path)} must not validate the schema (not)")
 
 
 def _unplaced(text: str) -> Fault:
-    return faults.invalid(faults.NOWHERE, "", text)
+    return invalid(NOWHERE, "", text)
 
 
 def _text_faults(text: str, shape: Shape, path: str) -> Iterator[Fault]:
@@ -145,14 +158,14 @@ def _text_faults(text: str, shape: Shape, path: str) -> Iterator[Fault]:
     most, least, pattern = limits.get("maxLength"), limits.get("minLength"), limits.get("pattern")
     # One fault at most: too long, else too short, else the pattern.
     if most is not None and len(text) > most:
-        yield faults.too_long(_field(path), most)
+        yield too_long(_field(path), most)
     elif least is not None and len(text) < least:
-        yield faults.invalid(_field(path), text, f"{path} in body should be at least {least} chars long")
+        yield invalid(_field(path), text, f"{path} in body should be at least {least} chars long")
     elif pattern and not _search(pattern, text):
-        yield faults.invalid(_field(path), text, f"{path} in body should match '{pattern}'")
+        yield invalid(_field(path), text, f"{path} in body should match '{pattern}'")
     form = _kept_format(shape)
     if form and not fits(text, form):
-        yield faults.wrong_type(_field(path), text, f"{path} in body must be of type {form}: {faults.quote(text)}")
+        yield wrong_type(_field(path), text, f"{path} in body must be of type {form}: {quote(text)}")
 
 
 def _search(pattern: str, text: str) -> bool:
@@ -175,17 +188,17 @@ def _array_faults(items: list[object], shape: Shape, path: str) -> Iterator[Faul
             yield from _faults(each, shape.items, f"{path}[{number}]")
     least, most = shape.limits.get("minItems"), shape.limits.get("maxItems")
     if least is not None and len(items) < least:
-        yield faults.invalid(_field(path), len(items), f"{path} in body should have at least {least} items")
+        yield invalid(_field(path), len(items), f"{path} in body should have at least {least} items")
     if most is not None and len(items) > most:
-        yield faults.too_many(_field(path), len(items), most)
-    if shape.limits.get("uniqueItems") is True and len({faults.compact(each) for each in items}) != len(items):
-        yield faults.invalid(_field(path), "", f"{path} in body shouldn't contain duplicates")
+        yield too_many(_field(path), len(items), most)
+    if shape.limits.get("uniqueItems") is True and len({compact(each) for each in items}) != len(items):
+        yield invalid(_field(path), "", f"{path} in body shouldn't contain duplicates")
 
 
 def _enum_faults(value: object, shape: Shape, path: str) -> Iterator[Fault]:
     legal: list[object] | None = shape.limits.get("enum")
     if legal and not any(_same(value, each) for each in legal):
-        yield faults.not_supported(_field(path), value, legal)
+        yield not_supported(_field(path), value, legal)
 
 
 def _same(value: object, legal: object) -> bool:
@@ -197,9 +210,9 @@ def _object_faults(fields: dict[str, object], shape: Shape, path: str) -> Iterat
     limits = shape.limits
     least, most = limits.get("minProperties"), limits.get("maxProperties")
     if least is not None and len(fields) < least:
-        yield faults.invalid(_field(path), len(fields), f"{path} in body should have at least {least} properties")
+        yield invalid(_field(path), len(fields), f"{path} in body should have at least {least} properties")
     if most is not None and len(fields) > most:
-        yield faults.too_many(_field(path), len(fields), most)
+        yield too_many(_field(path), len(fields), most)
     if shape.values is not None:
         for key, inner in fields.items():
             if key not in shape.properties:
@@ -209,12 +222,14 @@ def _object_faults(fields: dict[str, object], shape: Shape, path: str) -> Iterat
             yield from _faults(fields[key], known, f"{path}.{key}" if path else key)
     for key in shape.required:
         if key not in fields:
-            yield faults.required(_field(f"{path}.{key}"))
+            yield required(_field(f"{path}.{key}"))
 
 
 def _checked(shape: Shape) -> dict[str, Shape]:
     if not shape.definition:
-        return {key: known for key, known in shape.properties.items() if not known.definition or key == "metadata"}
+        return {
+            key: known for key, known in shape.properties.items() if not known.definition or key == "metadata"
+        }
     if shape.definition == OBJECT_META:
         return {key: shape.properties[key] for key in _NAMED}
     return {}
@@ -226,7 +241,7 @@ def _embedded_faults(value: object, shape: Shape, path: str) -> Iterator[Fault]:
         fields = cast("dict[str, Any]", value)
         for key in ("apiVersion", "kind") if shape.embedded else ():
             if not fields.get(key):
-                yield faults.required(_field(f"{path}.{key}"))
+                yield required(_field(f"{path}.{key}"))
         for key, inner in fields.items():
             known = shape.properties.get(key) or shape.values
             if known is not None and not known.definition:

@@ -1,0 +1,25 @@
+"""The same nodes and pods, given to a real kube-scheduler and to the sandbox's stand-in: the same to be seen of both."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from e2e.placing_cases import CASES, Case
+from e2e.placing_kit import Pair, paired
+from testbed.cluster import Cluster
+from testbed.options import Options
+
+pytestmark = pytest.mark.xdist_group("placing")
+
+
+@pytest_asyncio.fixture(scope="module")
+async def pair() -> AsyncIterator[Pair]:
+    async with Cluster.open(Options(nodes=0, controllers=False)) as cluster, paired(cluster) as ready:
+        yield ready
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
+async def test_whatever_can_be_seen_of_a_pod_is_the_same_with_both_schedulers(pair: Pair, case: Case) -> None:
+    real, ours = await pair.both(case)
+    assert ours == real

@@ -1,0 +1,162 @@
+"""`tangram sandbox`: the whole of Tangram on this machine."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+import tangram
+from tangram.cli.documents import read_documents
+from tangram.cli.failures import InputError
+from tangram.daemon.errors import SettingError
+from tangram.daemon.running import FAILED, Supervisor, run_service
+from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.sandbox.apiserver.journal import JournalError
+from tangram.sandbox.log_file import logging_to
+from tangram.sandbox.nodes.described import MachineDescription, default_machines, read_machines
+from tangram.sandbox.scenarios.all import SCENARIOS, play
+from tangram.sandbox.scenarios.stage import Scenario, ScenarioFailed
+from tangram.sandbox.starting import Options, Sandbox
+from tangram.sandbox.starting import sandbox as running_sandbox
+from tangram.wire.errors import WireError
+
+USUAL_FOLDER: Final = Path(".sandbox")
+USUAL_PORT: Final = 16443
+LARGEST_PORT: Final = 65535
+
+
+def sandbox(
+    *,
+    cluster: Annotated[
+        str,
+        Parameter(
+            metavar="FILE", show_default=False, help="The machines (docs/cluster-file.md); six if not given."
+        ),
+    ] = "",
+    scenario: Annotated[
+        str, Parameter(metavar="NAME", show_default=False, help="Play a story, then go on running.")
+    ] = "",
+    data: Annotated[
+        Path | None,
+        Parameter(metavar="DIR", show_default=False, help="Keep everything there, for the next time."),
+    ] = None,
+    port: Annotated[
+        int, Parameter(metavar="PORT", help="Of the API server; 0 takes any that is free.")
+    ] = USUAL_PORT,
+    real: Annotated[
+        bool, Parameter(negative="", help="On real components of Kubernetes (make testbed builds them).")
+    ] = False,
+) -> int:
+    """Run a GPU cluster without GPUs."""
+    story = _scenario(scenario)
+    if not 0 <= port <= LARGEST_PORT:
+        raise InputError(f"--port is {port}: it is between 1 and {LARGEST_PORT}, or 0 for any that is free.")
+    options = Options(
+        folder=(data or USUAL_FOLDER).absolute(),
+        keep=data is not None,
+        port=port,
+        machines=_machines(cluster, story),
+        real=real,
+    )
+    try:
+        with logging_to(options.folder):
+            return run_service(lambda supervisor: _serve(options, story, supervisor))
+    except (SettingError, JournalError) as error:
+        raise InputError(str(error)) from None
+    except (ApiError, ApiUnreachable) as error:
+        sys.stderr.write(
+            f"tangram: the sandbox could not be started: {error}. Its log is {options.folder}/sandbox.log.\n"
+        )
+        return FAILED
+
+
+async def _serve(options: Options, story: Scenario | None, supervisor: Supervisor) -> int:
+    began = time.monotonic()
+
+    def step(what: str) -> None:
+        _say(f"  ✓ {what:<66} {time.monotonic() - began:4.1f} s")
+
+    _say(f"Tangram {tangram.__version__} sandbox: a GPU cluster on this machine, without GPUs.\n")
+    async with running_sandbox(options, supervisor, step) as box:
+        _say(_welcome(box, time.monotonic() - began, kept=options.keep))
+        failed = False
+        if story is not None:
+            try:
+                await play(
+                    story, box, tell=lambda line: _say(f"  {line}"), look=lambda line: _say(f"    $ {line}")
+                )
+            except ScenarioFailed as failure:
+                failed = True
+                sys.stderr.write(f"tangram: the scenario {story.name} did not end as it should: {failure}\n")
+        status = await supervisor.until_stopped()
+        _say("\nStopping ...")
+    for sentence in supervisor.unhealthy():
+        sys.stderr.write(f"tangram: the sandbox ended by itself: {sentence}. Its log is {box.folder.log}.\n")
+    return FAILED if failed else status
+
+
+def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
+    folder = box.folder
+    lines = [
+        "",
+        f"Ready after {seconds:.1f} s. In another shell:",
+        "",
+        f"  export KUBECONFIG={_shown(folder.kubeconfig)}",
+        "  kubectl get nodes",
+        "  kubectl apply -f examples/10-share-a-card/pod.yaml",
+        "  tangram status",
+        "",
+    ]
+    if shutil.which("kubectl") is None:
+        lines += [
+            "There is no kubectl on the PATH: any release from 1.28 on will do, and 'tangram status' needs none.",
+            "",
+        ]
+    fate = "keeps its state there" if kept else "forgets everything; --data DIR keeps it"
+    lines += [f"Ctrl-C stops the sandbox and {fate}. Log: {_shown(folder.log)}", ""]
+    return "\n".join(lines)
+
+
+def _shown(path: Path) -> str:
+    """As short as the person's own folder allows."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _scenario(name: str) -> Scenario | None:
+    if not name:
+        return None
+    found = next((each for each in SCENARIOS if each.name == name), None)
+    if found is None:
+        raise InputError(
+            f"--scenario is {name!r:.80}: there are {', '.join(each.name for each in SCENARIOS)}; write one of these."
+        )
+    return found
+
+
+def _machines(cluster: str, story: Scenario | None) -> tuple[MachineDescription, ...]:
+    if cluster and story is not None and story.cluster:
+        raise InputError(
+            f"--cluster {cluster!r:.80} and --scenario {story.name} do not go together: this story has machines of its "
+            "own; leave one of them out."
+        )
+    try:
+        if cluster:
+            return read_machines(read_documents(cluster)[0])
+        if story is not None and story.cluster:
+            return read_machines(read_documents(story.cluster)[0])
+    except WireError as error:
+        raise InputError(f"{cluster or (story and story.name)}: {error.sentence}") from None
+    return default_machines()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

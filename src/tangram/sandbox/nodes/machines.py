@@ -1,0 +1,228 @@
+"""All machines of a sandbox: one informer of pods and one of nodes for all kubelets, one log server, one pulse.
+
+A few machines run in full. Of many, each sleeps until a pod that asks for cards is bound to it (`sleeping` says why).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from socket import socket
+from typing import Final
+
+import msgspec
+
+from tangram.daemon.certificates import Pair, server_context
+from tangram.drivers.simulated.world import Clock
+from tangram.kube.api import Api
+from tangram.kube.informer import Change, Informer
+from tangram.kube.objects import Key, Object
+from tangram.sandbox.nodes.described import MachineDescription
+from tangram.sandbox.nodes.log_book import LogBook
+from tangram.sandbox.nodes.log_server import LogServer
+from tangram.sandbox.nodes.machine import ConnectionFor, Machine, Surroundings
+from tangram.sandbox.nodes.node_objects import NODES
+from tangram.sandbox.nodes.pod_specs import amount, is_extended, node_of
+from tangram.sandbox.nodes.pulse import Pulse
+from tangram.sandbox.nodes.sleeping import said_by_agents
+from tangram.units.ids import NodeName
+from tangram.wire import loose
+
+MOST_AWAKE: Final = 24
+"""Machines that run in full from the start; where there are more, all of them sleep."""
+_AT_ONCE: Final = 16
+_WRITES_AT_ONCE: Final = 32
+_LONGEST_FOLDER: Final = 40
+"""Letters that leave room for the names of sockets inside."""
+_FOLDER_NAME: Final = 12
+_TOLD_EVERY: Final = 100
+
+
+class _Room(msgspec.Struct, frozen=True):
+    """What is kept of a Node object."""
+
+    amounts: dict[str, int] = {}
+    labels: dict[str, str] = {}
+
+
+class Machines:
+    """`start` makes the nodes and returns when every machine that is to be awake is ready; `stop` ends it all."""
+
+    def __init__(
+        self,
+        descriptions: Sequence[MachineDescription],
+        *,
+        api: Api,
+        connection_for: ConnectionFor,
+        folder: Path,
+        certificate: Pair | None = None,
+        listener: socket | None = None,
+        clock: Clock = time.monotonic,
+        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+        most_awake: int = MOST_AWAKE,
+        silence: float = 40.0,
+    ) -> None:
+        """`silence` is how long a node may say nothing without being called dead by whoever watches Leases.
+
+        `certificate` and `listener` are the log server's; plain HTTP and any free port of loopback where not given.
+        """
+        self._api = api
+        self._folder = folder
+        self._short: Path | None = None
+        self._asleep = len(descriptions) > most_awake
+        self._logs = LogBook(now)
+        tls = None if certificate is None else server_context(certificate)
+        self._server = LogServer(self._logs, tls, now, listener)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ips = itertools.count()
+        self._pods = Informer(
+            api, "/api/v1/pods", self._pod_told, keep=_bound, query={"fieldSelector": "spec.nodeName!="}
+        )
+        self._nodes = Informer(api, NODES, lambda _change: None, keep=_room)
+        self._around = Surroundings(
+            api=api,
+            connection_for=connection_for,
+            logs=self._logs,
+            now=now,
+            clock=clock,
+            next_ip=self._next_ip,
+            writing=asyncio.Semaphore(_WRITES_AT_ONCE),
+            port=lambda: self._server.port,
+            room=self._room,
+        )
+        self._machines: dict[NodeName, Machine] = {}
+        self._descriptions = tuple(descriptions)
+        self._pulse = Pulse(silence)
+
+    def __iter__(self) -> Iterator[Machine]:
+        return iter(self._machines.values())
+
+    def __len__(self) -> int:
+        return len(self._descriptions)
+
+    @property
+    def awake(self) -> list[Machine]:
+        return [machine for machine in self if machine.awake]
+
+    @property
+    def log_port(self) -> int:
+        return self._server.port
+
+    def machine(self, name: str) -> Machine:
+        """The machine of that name. Raises `KeyError` with a sentence."""
+        found = self._machines.get(NodeName(name))
+        if found is None:
+            names = ", ".join(list(self._machines)[:8])
+            raise KeyError(f"there is no node {name!r:.80}: the nodes are {names}; name one of these")
+        return found
+
+    async def log_of(self, namespace: str, pod: str, container: str = "") -> str:
+        """What a container has said so far; of the pod's first one where none is named."""
+        run = self._logs.find(namespace, pod, container or self._logs.first(namespace, pod))
+        return "" if run is None else "".join(f"{line.text}\n" for line in run.lines())
+
+    async def start(self, progress: Callable[[str], None] = lambda _sentence: None) -> None:
+        """Raises `ApiError` and `ApiUnreachable`. `progress` hears a sentence now and then."""
+        await self._server.start()
+        folder = self._usable_folder()
+        for description in self._descriptions:
+            said = said_by_agents(description)
+            self._machines[description.node] = Machine(
+                description, folder / _folder_name(description.node), self._around, said
+            )
+            # A thousand of them take seconds, and an API server in this process must answer meanwhile.
+            await asyncio.sleep(0)
+        self._begin(self._nodes.run())
+        turns, done = asyncio.Semaphore(_AT_ONCE), itertools.count(1)
+
+        async def begin(machine: Machine) -> None:
+            async with turns:
+                await machine.start(awake=not self._asleep)
+                count = next(done)
+                if count % _TOLD_EVERY == 0 or count == len(self._machines):
+                    progress(f"{count} of {len(self._machines)} nodes are ready")
+
+        async with asyncio.TaskGroup() as group:
+            for machine in self._machines.values():
+                group.create_task(begin(machine))
+        self._begin(self._pods.run())
+        await self._pods.synced.wait()
+        self._begin(self._pulse.run([machine.keeping for machine in self]))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(machine.stop() for machine in self))
+        await self._server.stop()
+        if self._short is not None:
+            with suppress(OSError):
+                (self._short / "d").unlink()
+                self._short.rmdir()
+
+    # ---- inside
+
+    def _pod_told(self, change: Change[Object]) -> None:
+        pod = change.new if change.new is not None else change.old
+        machine = None if pod is None else self._machines.get(NodeName(node_of(pod)))
+        if machine is None or pod is None:
+            return
+        if change.new is None:
+            machine.kubelet.lost(pod)
+        else:
+            machine.kubelet.told(pod)
+
+    def _room(self, node: NodeName) -> tuple[Mapping[str, int], Mapping[str, str]]:
+        room = self._nodes.objects.get(Key("", str(node)), _Room())
+        return room.amounts, room.labels
+
+    def _next_ip(self) -> str:
+        number = next(self._ips)
+        high, low = divmod(number, 254)
+        return f"10.{64 + (high >> 8) % 128}.{high & 255}.{low + 1}"
+
+    def _usable_folder(self) -> Path:
+        """The folder itself, or a short name for it: the path of a socket may have 107 bytes."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        absolute = self._folder.absolute()
+        if len(os.fsencode(absolute)) <= _LONGEST_FOLDER:
+            return absolute
+        self._short = Path(tempfile.mkdtemp(prefix="tangram-"))
+        link = self._short / "d"
+        link.symlink_to(absolute)
+        return link
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+
+def _bound(pod: Object) -> Object:
+    """What is kept of a pod: all but the notes of who wrote which field."""
+    metadata = {key: value for key, value in pod["metadata"].items() if key != "managedFields"}
+    return {**pod, "metadata": metadata}
+
+
+def _room(node: Object) -> _Room:
+    status = loose.members(node.get("status"))
+    return _Room(
+        {
+            key: amount(value)
+            for key, value in loose.members(status.get("allocatable")).items()
+            if is_extended(key)
+        },
+        loose.text_map(loose.members(node.get("metadata")).get("labels")),
+    )
+
+
+def _folder_name(node: NodeName) -> str:
+    if len(node) <= _FOLDER_NAME:
+        return str(node)
+    return hashlib.sha256(node.encode()).hexdigest()[:_FOLDER_NAME]

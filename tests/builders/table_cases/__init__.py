@@ -1,0 +1,1 @@
+"""Objects of every kind, and the tables a real server made of them."""

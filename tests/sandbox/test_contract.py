@@ -1,0 +1,59 @@
+"""The embedded API server says what the real one was recorded to say, except where a difference is named."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from contract.differences import DIFFERENCES
+from contract.embedded import embedded_server
+from contract.recorded import read_record
+from contract.running import all_cases, observe
+from contract.world import Server
+
+CASES = all_cases()
+RECORD = read_record()
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "sandbox-contract.md"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def server() -> AsyncIterator[Server]:
+    async with embedded_server() as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in DIFFERENCES])
+async def test_the_embedded_server_says_what_the_real_one_says(server: Server, name: str) -> None:
+    assert await observe(server, CASES[name]) == RECORD[name]
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+async def test_a_named_difference_is_still_one(server: Server, name: str) -> None:
+    try:
+        seen = await observe(server, CASES[name])
+    except (AssertionError, KeyError, TypeError, TimeoutError):
+        return
+    assert seen != RECORD[name], "it agrees again: its line in contract/differences.py can go"
+
+
+def test_every_case_is_recorded_and_every_record_has_its_case() -> None:
+    assert set(RECORD) == set(CASES)
+
+
+def test_the_page_counts_the_cases_and_names_every_difference() -> None:
+    text = PAGE.read_text("utf-8")
+    counted = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE))
+    assert counted == {
+        subject: str(count) for subject, count in Counter(case.subject for case in CASES.values()).items()
+    }
+    assert f"**{len(CASES)} cases**" in text
+    named = dict(re.findall(r"^\| ([^|`]+?) \| ([^|]+?) \|$", text.partition("## Differences")[2], re.MULTILINE))
+    named.pop("Case", None)
+    assert {sentence: reason for sentence, reason in named.items() if set(sentence) != {"-"}} == {
+        CASES[name].sentence: reason for name, reason in DIFFERENCES.items()
+    }

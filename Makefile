@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.stamp-installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos lock clean help
+.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos schemas lock clean help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -87,6 +87,12 @@ e2e-smoke: testbed ## Run the essential tenth of them
 protos: setup ## Write the kubelet's messages from proto/ again
 	rm -f src/tangram/wire/kubelet/*_pb2.py src/tangram/wire/kubelet/*_pb2.pyi
 	$(BIN)/python -m grpc_tools.protoc --proto_path=proto --python_out=src --pyi_out=src proto/tangram/wire/kubelet/*.proto
+
+# Written beside first: a cluster that did not start must not empty the file.
+SHAPES := src/tangram/sandbox/apiserver/schemas/kubernetes.json
+
+schemas: testbed ## Write the shapes of the sandbox's kinds again, from a real API server (needs root)
+	$(BIN)/testbed schemas > $(SHAPES).new && mv $(SHAPES).new $(SHAPES)
 
 # No index address, no file path and no date goes into the locks: they name versions and hashes, the reader picks the source.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -62,6 +62,7 @@ class Scene:
 
     cluster: Cluster
     namespace: str
+    extra_nodes: Sequence[str] = ()
 
     def path(self, plural: str, name: str = "") -> str:
         return f"{_WORKLOADS[plural]}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
@@ -82,14 +83,14 @@ class Scene:
             options["gracePeriodSeconds"] = grace
         await self.cluster.api.call("DELETE", self.path(plural, name), options)
 
-    async def list(self, plural: str) -> list[Object]:
+    async def all(self, plural: str) -> list[Object]:
         return await self.cluster.api.list(self.path(plural))
 
     async def pods(self, count: int, true: Callable[[Object], bool] = lambda _pod: True) -> list[Object]:
         """The pods that are not on their way out, once there are so many."""
 
         async def enough() -> list[Object] | None:
-            found = [pod for pod in await self.list("pods") if not is_going(pod) and true(pod)]
+            found = [pod for pod in await self.all("pods") if not is_going(pod) and true(pod)]
             return found if len(found) == count else None
 
         return await self.wait(enough, f"{count} pods")
@@ -138,6 +139,44 @@ class Scene:
     async def run_all(self, count: int) -> None:
         await self.run(await self.pods(count))
 
+    async def pods_of_any(self, true: Callable[[Object], bool]) -> list[Object]:
+        """The pods of which something is true, once there is one."""
+
+        async def some() -> list[Object] | None:
+            return [pod for pod in await self.all("pods") if not is_going(pod) and true(pod)] or None
+
+        return await self.wait(some, "a pod")
+
+    async def run_until(self, true: Callable[[], Awaitable[bool]]) -> None:
+        """Start whatever comes, and end whatever is to go, until it is as wanted."""
+
+        async def look() -> bool | None:
+            if await true():
+                return True
+            await self.run([pod for pod in await self.all("pods") if pod["status"]["phase"] == "Pending"])
+            return None
+
+        await self.wait(look, "the rollout to end")
+
+    @asynccontextmanager
+    async def nodes(self, *names: str, tainted: Sequence[str] = ()) -> AsyncGenerator[None]:
+        """Nodes that exist only as objects, until the whole case has been compared."""
+        moment = "2026-01-01T00:00:00Z"
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "well"}
+        for name in names:
+            key = {"key": "example.com/taint", "effect": "NoSchedule"}
+            node: Object = {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+                "spec": {"taints": [key]} if name in tainted else {},
+                "status": {"conditions": [ready | {"lastHeartbeatTime": moment, "lastTransitionTime": moment}]},
+            }
+            await self.cluster.api.call("POST", "/api/v1/nodes", node)
+            await self.cluster.api.patch(f"/api/v1/nodes/{name}/status", {"status": node["status"]})
+        self.extra_nodes = names
+        yield
+
     # ---- what is compared
 
     async def summary(self) -> Object:
@@ -145,7 +184,7 @@ class Scene:
         told: Object = {}
         hashes: set[str] = set()
         for plural in _WORKLOADS:
-            things = await self.list(plural)
+            things = await self.all(plural)
             for thing in things:
                 labels = thing["metadata"].get("labels") or {}
                 hashes |= {labels[key] for key in _HASHES if key in labels}
@@ -223,6 +262,14 @@ class BothTruths:
     async def agree(self, case: Case, namespace: str) -> Object:
         """Play a case on both servers; what both end with, which must be the same."""
         scenes = [Scene(cluster, namespace) for cluster in (self.real, self.ours)]
+        try:
+            return await self._compare(case, scenes)
+        finally:
+            for scene in scenes:
+                for node in scene.extra_nodes:
+                    await scene.cluster.api.delete(f"/api/v1/nodes/{node}")
+
+    async def _compare(self, case: Case, scenes: Sequence[Scene]) -> Object:
         await asyncio.gather(*(self._play(case, scene) for scene in scenes))
         began = asyncio.get_running_loop().time()
         agreed: float | None = None

@@ -10,7 +10,8 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
-from builders.patch_cases import PLURALS, VERSIONS, Case, Step, definition, kind_of
+from builders.patch_cases import kind_of
+from builders.patch_cases.objects import PLURALS, VERSIONS, Case, Step, definition
 from builders.patch_replay import CAPTURE, settled
 from tangram.sandbox.apiserver.patching import apply_merge_patch
 from testbed.api import JSON_PATCH, MERGE_PATCH, Api, ApiRefused, Object

@@ -13,13 +13,15 @@ from e2e.placing_kit import (
     MEEK,
     OBJECTS,
     OPTIONAL,
+    PATIENT,
     SHARES,
     URGENT,
     Turn,
     node,
 )
+from e2e.scheduling_kit import bind_for
 from testbed.api import Object, path_of
-from testbed.extender import Answer, ExtenderCall
+from testbed.extender import Answer, ExtenderCall, Verb
 from testbed.extender_answers import accept_only, fail, hold, refuse_all, say
 from testbed.manifests import container, is_gone, sidecar
 
@@ -39,7 +41,7 @@ def alone(limits: Mapping[str, str | int] | None = None, **spec: object) -> Case
     return case
 
 
-def asking(limits: Mapping[str, str | int], *answers: Answer, verb: str = "filter", **spec: object) -> Case:
+def asking(limits: Mapping[str, str | int], *answers: Answer, verb: Verb = "filter", **spec: object) -> Case:
     """The same with an extender that answers so."""
 
     async def case(turn: Turn) -> Any:  # noqa: ANN401 - the same
@@ -51,7 +53,9 @@ def asking(limits: Mapping[str, str | int], *answers: Answer, verb: str = "filte
 
 async def three_nodes(turn: Turn) -> None:
     await turn.has(
-        node("large", labels={ZONE: "east"}), node("small", labels={ZONE: "west"}, cpu="2", memory="1Gi"), node("full")
+        node("large", labels={ZONE: "east"}),
+        node("small", labels={ZONE: "west"}, cpu="2", memory="1Gi"),
+        node("full"),
     )
     for number in range(4):
         await turn.running(f"holder-{number}", "full", {"cpu": "2", CARDS: 1})
@@ -63,11 +67,17 @@ async def end(turn: Turn) -> Any:  # noqa: ANN401 - the same
 
 
 def node_affinity(*terms: Object) -> Object:
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+    return {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    }
 
 
 def rule(key: str, operator: str, *values: str) -> Object:
-    return {"matchExpressions": [{"key": key, "operator": operator, **({"values": list(values)} if values else {})}]}
+    return {
+        "matchExpressions": [
+            {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+        ]
+    }
 
 
 def by_name(*names: str) -> Object:
@@ -189,7 +199,9 @@ async def unwelcome(turn: Turn) -> Any:  # noqa: ANN401 - the same
 
 
 async def spreading(turn: Turn) -> Any:  # noqa: ANN401 - the same
-    await turn.has(node("east", labels={ZONE: "east"}), node("west", labels={ZONE: "west"}, cpu="1"), node("nowhere"))
+    await turn.has(
+        node("east", labels={ZONE: "east"}), node("west", labels={ZONE: "west"}, cpu="1"), node("nowhere")
+    )
     for number in range(2):
         await turn.running(f"web-{number}", "east", labels={"app": "web"})
     await turn.running("filler", "west", {"cpu": "1"})
@@ -278,14 +290,12 @@ async def too_slow(turn: Turn) -> Any:  # noqa: ANN401 - the same
 
 
 async def bound_by_extender(turn: Turn) -> Any:  # noqa: ANN401 - the same
-    turn.binds("asks")
+    turn.script("asks", "bind", bind_for(turn.cluster.api))
     return await alone({BOUND: 1, "cpu": "4"})(turn)
 
 
 async def bound_at_second_try(turn: Turn) -> Any:  # noqa: ANN401 - the same
-    turn.binds("asks")
-    done = turn.extender._scripts["asks", "bind"].answers  # pyright: ignore[reportPrivateUsage] - to put one before
-    turn.script("asks", "bind", fail("the card is taken"), *done)
+    turn.script("asks", "bind", fail("the card is taken"), bind_for(turn.cluster.api))
     await three_nodes(turn)
     await turn.create(turn.pod("asks", {BOUND: 1, "cpu": "4"}))
     await turn.settled()
@@ -323,7 +333,9 @@ async def _nominated(turn: Turn, name: str) -> Any:  # noqa: ANN401 - the same
 async def place_is_held(turn: Turn) -> Any:  # noqa: ANN401 - the same
     await turn.has(node("only"))
     await turn.create(turn.pod("holds", {"cpu": "6"}, schedulingGates=[{"name": "example.com/wait"}]))
-    await turn.cluster.api.patch(path_of("Pod", "holds") + "/status", {"status": {"nominatedNodeName": "only"}})
+    await turn.cluster.api.patch(
+        path_of("Pod", "holds") + "/status", {"status": {"nominatedNodeName": "only"}}
+    )
     await turn.settled()
     await turn.create(turn.pod("asks", {"cpu": "6"}))
     return await end(turn)
@@ -429,7 +441,7 @@ async def nobody_less_important(turn: Turn) -> Any:  # noqa: ANN401 - the same
 async def patient(turn: Turn) -> Any:  # noqa: ANN401 - the same
     await turn.has(node("only"))
     await turn.running("first", "only", {"cpu": "8"})
-    await turn.create(urgent(turn, {"cpu": "4"}, preemptionPolicy="Never"))
+    await turn.create(turn.pod("asks", {"cpu": "4"}, priorityClassName=PATIENT))
     return await end(turn)
 
 

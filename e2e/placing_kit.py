@@ -14,12 +14,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from e2e.scheduling_kit import bind_for, remove
+from e2e.scheduling_kit import remove
 from testbed.api import ApiRefused, Object, path_of
 from testbed.box import REPOSITORY
 from testbed.cluster import Cluster
 from testbed.errors import BedError
-from testbed.extender import Answer, ScriptedExtender
+from testbed.extender import ORDINARY, Answer, ScriptedExtender, Verb
 from testbed.manifests import container, pod
 
 REAL = "real-scheduler"
@@ -44,6 +44,7 @@ AWAY = "away.example.com/slot"
 AWAY_OPTIONAL = "away-optional.example.com/slot"
 URGENT = "urgent"
 MEEK = "meek"
+PATIENT = "patient"
 
 
 def configuration(extender: ScriptedExtender, nobody_there: str) -> dict[str, Any]:
@@ -61,7 +62,9 @@ def configuration(extender: ScriptedExtender, nobody_there: str) -> dict[str, An
 
     return {
         "extenders": [
-            described("cards", CARDS, counted=True, prioritizeVerb="prioritize", weight=50, preemptVerb="preempt"),
+            described(
+                "cards", CARDS, counted=True, prioritizeVerb="prioritize", weight=50, preemptVerb="preempt"
+            ),
             described("shares", SHARES),
             described("binder", BOUND, bindVerb="bind"),
             described("optional", OPTIONAL, ignorable=True),
@@ -73,7 +76,9 @@ def configuration(extender: ScriptedExtender, nobody_there: str) -> dict[str, An
     }
 
 
-def node(name: str, *, taints: Sequence[Object] = (), labels: Mapping[str, str] | None = None, **amounts: str) -> Object:
+def node(
+    name: str, *, taints: Sequence[Object] = (), labels: Mapping[str, str] | None = None, **amounts: str
+) -> Object:
     """A node that is only an object, with four cards unless said otherwise."""
     has = {"cpu": "8", "memory": "16Gi", "pods": "10", "ephemeral-storage": "100Gi", CARDS: "4"}
     has |= {key.replace("_", "-"): value for key, value in amounts.items()}
@@ -108,6 +113,7 @@ class Turn:
     uids: dict[str, str] = field(default_factory=dict[str, str])
     nodes: list[str] = field(default_factory=list[str])
     first_call: int = 0
+    scripted: list[tuple[str, Verb]] = field(default_factory=list[tuple[str, Verb]])
 
     async def has(self, *nodes: Object) -> None:
         for each in nodes:
@@ -130,7 +136,9 @@ class Turn:
             self.pods.append(name)
             self.uids[made["metadata"]["uid"]] = f"uid of {name}"
 
-    async def running(self, name: str, on: str, limits: Mapping[str, str | int] | None = None, **more: Any) -> str:
+    async def running(
+        self, name: str, on: str, limits: Mapping[str, str | int] | None = None, **more: Any
+    ) -> str:
         """A pod that is on the node already; its uid."""
         made = self.pod(name, limits, **more)
         made["spec"]["nodeName"] = on
@@ -139,15 +147,14 @@ class Turn:
         await self.create(made)
         return next(uid for uid, told in self.uids.items() if told == f"uid of {name}")
 
-    def script(self, name: str, verb: Any, *answers: Answer) -> None:
+    def script(self, name: str, verb: Verb, *answers: Answer) -> None:
+        """Answer so about the pod, until the turn ends."""
+        self.scripted.append((name, verb))
         self.extender.script(name, verb, *answers)
 
     def first_filters(self, name: str) -> int:
         """Filter calls about a pod of this name in earlier turns."""
         return sum(call.order < self.first_call for call in self.extender.calls(name, "filter"))
-
-    def binds(self, name: str) -> None:
-        self.script(name, "bind", bind_for(self.cluster.api))
 
     async def settled(self) -> None:
         """Wait until every pod was decided about, and nothing changes any more."""
@@ -183,7 +190,9 @@ class Turn:
 
     async def _placed_by_us(self, found: Object) -> bool:
         conditions = found.get("status", {}).get("conditions") or []
-        return any(each["type"] == "PodScheduled" for each in conditions) and not found["spec"].get("schedulingGates")
+        return any(each["type"] == "PodScheduled" for each in conditions) and not found["spec"].get(
+            "schedulingGates"
+        )
 
     async def _found(self) -> dict[str, Object]:
         pods = await self.cluster.api.list(path_of("Pod"))
@@ -256,6 +265,8 @@ class Pair:
         try:
             return await case(made)
         finally:
+            for name, verb in made.scripted:
+                self.extender.script(name, verb, ORDINARY[verb])
             await remove(self.cluster, made.pods)
             for name in made.nodes:
                 try:
@@ -268,10 +279,10 @@ class Pair:
 @asynccontextmanager
 async def paired(cluster: Cluster) -> AsyncGenerator[Pair]:
     """Start both in a cluster that has no nodes and no controllers."""
-    for name, value in ((URGENT, 1000), (MEEK, 10)):
-        await cluster.api.create(
-            {"apiVersion": SCHEDULING, "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
-        )
+    for name, value in ((URGENT, 1000), (MEEK, 10), (PATIENT, 1000)):
+        made = {"apiVersion": SCHEDULING, "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        made["preemptionPolicy"] = "Never" if name == PATIENT else "PreemptLowerPriority"
+        await cluster.api.create(made)
     closed = cluster.box.make_socket()
     try:
         closed.bind(("127.0.0.1", 0))

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from builders.patch_cases import Case, cases, kind_of
+from builders.patch_cases import cases, kind_of
+from builders.patch_cases.objects import Case
 from builders.patch_replay import CAPTURE, comparable, ours
 from e2e.patching_kit import control_plane, played, record
 from testbed.api import Object

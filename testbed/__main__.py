@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NoReturn
 from cyclopts import App, CycloptsError, Parameter
 
 from tangram.cli.usage import usage_sentence
-from testbed import people
+from testbed import people, schemas
 from testbed.building import build as build_components
 from testbed.building import readiness
 from testbed.errors import BedError
@@ -138,6 +138,12 @@ def plane(
 ) -> None:
     """Run a control plane on loopback, without root, for the program that started this one and speaks JSON with it."""
     asyncio.run(serve_plane(folder, port))
+
+
+@app.command(name="schemas")
+def state_schemas() -> None:
+    """Print the shapes of the sandbox's built-in kinds, as this Kubernetes describes them (`make schemas` keeps them)."""
+    sys.stdout.write(asyncio.run(schemas.ask()))
 
 
 def _print(text: str) -> None:

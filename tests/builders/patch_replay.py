@@ -7,7 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
-from builders.patch_cases import DEFINITIONS, THINGS, VERSIONS, Object, Step
+from builders.patch_cases.objects import DEFINITIONS, THINGS, VERSIONS, Json, Object, Step
 from tangram.sandbox.apiserver.patching import (
     apply_json_patch,
     apply_merge_patch,
@@ -44,7 +44,8 @@ def settled(answer: Object) -> Object:
         # The real server goes through owners, and through what is wrong with a map, in any order.
         opening, *faults = said["message"].split("\n  ")
         said["message"] = "\n  ".join([opening, *sorted(faults)])
-        said.get("details", {}).get("causes", []).sort(key=lambda cause: (cause["field"], cause["message"]))
+        causes: list[Object] = said.get("details", {}).get("causes", [])
+        causes.sort(key=lambda cause: (cause["field"], cause["message"]))
         return said
     metadata = said["metadata"]
     for name in _PASSING:
@@ -54,6 +55,10 @@ def settled(answer: Object) -> Object:
         if entry.get("time", "") > _SECOND_THOUGHTS:
             entry["time"] = NOW
     entries.sort(key=_place)
+    conditions: list[Object] = said.get("status", {}).get("conditions") or []
+    for condition in conditions:
+        if condition.get("lastTransitionTime"):
+            condition["lastTransitionTime"] = NOW
     return said
 
 
@@ -61,7 +66,7 @@ def _place(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(entry.get(name, "")) for name in ("operation", "manager", "apiVersion", "subresource"))
 
 
-def comparable(step: Step, answer: Object) -> Any:
+def comparable(step: Step, answer: Object) -> Json:
     """What must agree: everything, or of objects that the server does more to, who owns what."""
     if answer.get("kind") == "Status" or not (step.only_owners or step.how == "create"):
         return answer
@@ -70,7 +75,8 @@ def comparable(step: Step, answer: Object) -> Any:
 
 def ours(step: Step, before: Object | None, answer: Object, kind: str) -> Object:
     """What our functions make of the step, or how they refuse it. `answer` is the real one: of a create, which is
-    only about owners, it is what they are made for."""
+    only about owners, it is what they are made for.
+    """
     try:
         done = _done(step, before, answer, kind)
     except Refused as refused:

@@ -37,8 +37,7 @@ class Step:
 
 def do(line: str, *manifests: Object, keep: str = "", ordered: bool = True, **env: str) -> Step:
     """A command line as one would type it after `kubectl`, objects going to its standard input."""
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}) if manifests else ""
-    return Step(_split(line), text, env, keep, ordered)
+    return Step(_split(line), "\n".join(json.dumps(each) for each in manifests), env, keep, ordered)
 
 
 def script(text: str, *, keep: str = "", ordered: bool = True) -> Step:
@@ -93,14 +92,14 @@ _PATTERNS: Final[Sequence[tuple[str, str]]] = (
     (r"https://[\w.]+:\d+|https://\d+\.\d+\.\d+\.\d+", "https://SERVER"),
     (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     (r"\b(resourceVersion: )\"\d+\"", r'\1"VERSION"'),
-    (r"(\"resourceVersion\": )\"\d+\"", r'\1"VERSION"'),
+    (r"(\"resourceVersion\": ?)\"\d+\"", r'\1"VERSION"'),
     (r"kube-api-access-[a-z0-9]{5}\b", "kube-api-access-XXXXX"),
     (r"\b(web)-[0-9a-f]{6,10}-[a-z0-9]{5}\b", r"\1-HASH-XXXXX"),
     (r"\b(web)-[0-9a-f]{6,10}\b", r"\1-HASH"),
     (r"(pod-template-hash[:=] ?)[0-9a-f]{6,10}\b", r"\1HASH"),
     (r"/tmp/(LIVE|MERGED)-\d+", r"\1"),
     (r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", "TOKEN"),
-    (r"(?<![\w.-])(?:\d+[dhms]){1,2}(?= ago|\s|$)", "AGE"),
+    (r"(?<![\w.-])(?:\d+[ydhms]){1,2}(?= ago|\)|\s|$)", "AGE"),
     (r"<unknown>(?= ago)", "AGE"),
 )
 

@@ -32,8 +32,8 @@ from tangram.wire import kubescheduler_config
 from tangram.wire.extender_config import ClientFiles, extender_entry, scheduler_configuration
 
 LOOPBACK: Final = "127.0.0.1"
-IDENTITY: Final = "sandbox"
-"""How the holder of the scheduler's Lease begins."""
+IDENTITY: Final = socket.gethostname()
+"""How the holder of the scheduler's Lease begins, as a real kube-scheduler has it."""
 LEASE: Final = LeaseName("kube-system", TANGRAM_NAME)
 USUAL: Final = "default-scheduler"
 WEIGHTS: Final = MapName("kube-system", "gpu-aware-weight")

@@ -23,7 +23,7 @@ from tangram.sandbox.apiserver.server import Running, make_certificate, serving_
 from tangram.sandbox.controllers.service import Controllers
 from tangram.sandbox.folder import PairOnDisk, write_pair, write_private
 from tangram.sandbox.our_services import IDENTITY
-from tangram.sandbox.placing.service import StandIn
+from tangram.sandbox.placing.standin import StandIn
 
 TOKEN: Final = "administrator.token"  # noqa: S105 - a file's name
 

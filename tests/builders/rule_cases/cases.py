@@ -32,9 +32,14 @@ class Case:
 
 
 def merged(target: Any, change: Any) -> Any:
-    """A merge patch, as RFC 7386 has it."""
+    """A merge patch, as RFC 7386 has it; besides, an object applied to a list changes elements by their position."""
     if not isinstance(change, dict):
         return copy.deepcopy(change)
+    if isinstance(target, list):
+        elements = cast("list[Any]", copy.deepcopy(target))
+        for position, value in cast("Object", change).items():
+            elements[int(position)] = merged(elements[int(position)], value)
+        return elements
     result: Object = copy.deepcopy(cast("Object", target)) if isinstance(target, dict) else {}
     for key, value in cast("Object", change).items():
         if value is None:
@@ -77,7 +82,3 @@ def job(change: Object | None = None) -> Object:
     spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [box()]}}}
     return merged(thing("Job", {"spec": spec}, version="batch/v1"), change or {})
 
-
-def limits(**more: Any) -> Object:
-    """Resources with the same limits and requests; `_` stands for `/` and `-` for `.` where names need them."""
-    return {"limits": more}

@@ -20,7 +20,7 @@ def event(name: str, change: Object | None = None, update: Object | None = None)
 
 def new_event(name: str, change: Object | None = None, update: Object | None = None) -> Case:
     start = thing("Event", {
-        "eventTime": "2030-01-01T00:00:00Z", "reportingController": "example.com/c", "reportingInstance": "i",
+        "eventTime": "2030-01-01T00:00:00.000000Z", "reportingController": "example.com/c", "reportingInstance": "i",
         "action": "Act", "reason": "Why", "type": "Normal", "regarding": {"kind": "Pod", "name": "p",
                                                                          "namespace": "rules"},
     }, version="events.k8s.io/v1")  # fmt: skip
@@ -80,8 +80,8 @@ CASES = (
     event("of-a-node", {"metadata": {"namespace": "rules"}, "involvedObject": {"kind": "Node", "name": "n",
                                                                               "namespace": None}}),
     event("of-another-namespace", {"involvedObject": {"namespace": "elsewhere"}}),
-    event("new-style-incomplete", {"eventTime": "2030-01-01T00:00:00Z"}),
-    new_event("plain", None, {"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:01Z"}}),
+    event("new-style-incomplete", {"eventTime": "2030-01-01T00:00:00.000000Z"}),
+    new_event("plain", None, {"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:01.000000Z"}}),
     new_event("incomplete", {"eventTime": None, "reportingController": "", "action": "", "type": "Odd"}),
     new_event("changed", None, {"note": "other", "reason": "Because"}),
     Case("account-plain", thing("ServiceAccount"), {"automountServiceAccountToken": False}),

@@ -26,7 +26,6 @@ SESSIONS: Final = (
             do("get --raw /version", keep="gitVersion|major|minor"),
             do("get --raw /api/v1/namespaces/{ns}/pods", keep="kind"),
             do("get --raw /nowhere"),
-            do("get componentstatuses", keep="^(?!Warning|NAME|etcd|scheduler|controller)"),
         ),
     ),
     Session(
@@ -37,7 +36,7 @@ SESSIONS: Final = (
             do("explain deployment.spec.strategy"),
             do("explain pod.spec.nothing"),
             do("explain nothing"),
-            do("explain job.spec --recursive"),
+            do("explain deployment.spec.strategy --recursive"),
             do("explain customresourcedefinition.spec.names"),
         ),
     ),
@@ -46,7 +45,7 @@ SESSIONS: Final = (
         (
             do("auth can-i get pods"),
             do("auth can-i '*' '*'"),
-            do("auth whoami"),
+            do("auth whoami", keep="ATTR|Username|Groups"),
             do("auth can-i delete nodes --as=somebody --as-group=system:masters"),
         ),
     ),

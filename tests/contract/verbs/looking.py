@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import json
+from typing import Final
 
-from contract.kubectl import Object, Session, do, script
+from contract.kubectl import Object, Session, Step, do, script
 from contract.things import config, deployment, job, labelled, pod, secret, thing
 
 RUNNING: Final[Object] = {
@@ -32,10 +33,8 @@ RUNNING: Final[Object] = {
 }
 
 
-def running(name: str) -> Any:
+def running(name: str) -> Step:
     """The pod of that name runs, as a kubelet would write it."""
-    import json
-
     return do(f"patch pod {name} --subresource=status --type=merge -p '{json.dumps(RUNNING)}'")
 
 
@@ -111,11 +110,18 @@ SESSIONS: Final = (
         (
             do("create -f -", secret("a", app="x")),
             script(
-                "timeout 3 $KUBECTL get secrets -l app=x -w & sleep 0.7; $KUBECTL label secret a more=yes >/dev/null; "
+                "out=$(mktemp); $KUBECTL get secrets -l app=x -w >$out & watch=$!; "
+                "until [ $(wc -l <$out) -ge 2 ]; do sleep 0.05; done; "
+                "$KUBECTL label secret a more=yes >/dev/null; "
                 "$KUBECTL create secret generic b --from-literal=k=v >/dev/null; "
-                "$KUBECTL label secret b app=x >/dev/null; $KUBECTL delete secret a >/dev/null; wait"
+                "$KUBECTL label secret b app=x >/dev/null; $KUBECTL delete secret a >/dev/null; "
+                "until [ $(wc -l <$out) -ge 5 ]; do sleep 0.05; done; kill $watch; cat $out; rm $out",
             ),
-            script("timeout 2 $KUBECTL get secret b -w --output-watch-events"),
+            script(
+                "out=$(mktemp); $KUBECTL get secret b -w --output-watch-events >$out & watch=$!; "
+                "until [ $(wc -l <$out) -ge 2 ]; do sleep 0.05; done; $KUBECTL delete secret b >/dev/null; "
+                "until [ $(wc -l <$out) -ge 3 ]; do sleep 0.05; done; kill $watch; cat $out; rm $out",
+            ),
         ),
     ),
     Session(

@@ -195,6 +195,8 @@ class Machine:
         if self.description.cards.cards:
             self.agent.start()
             await self.ready()
+            # Whoever waits for the machine wants to find its cards in the cluster, too.
+            await self.keeping.flush()
 
     def _configure(self) -> None:
         folder = self.folder / "config"

@@ -91,14 +91,17 @@ class NodeKeeping:
             await self._due.after(edition)
             await asyncio.sleep(GATHER_S)
             edition = self._due.edition
-            offered = self._offered()
-            if offered == self._written:
-                continue
             try:
-                await self._write_status(offered)
+                await self.flush()
             except (ApiError, ApiUnreachable):
                 await asyncio.sleep(RETRY_S)
                 self.due()
+
+    async def flush(self) -> None:
+        """Write the amounts now, if they changed. Raises `ApiError` and `ApiUnreachable`."""
+        offered = self._offered()
+        if offered != self._written:
+            await self._write_status(offered)
 
     async def beat(self, seconds: int) -> None:
         """Renew the Lease. What goes wrong is tried again at the next turn."""

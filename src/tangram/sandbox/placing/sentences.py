@@ -9,6 +9,8 @@ from tangram.sandbox.placing.rules import NODE_AFFINITY, No
 
 NO_NODES = "no nodes available to schedule pods"
 CONFLICT = "pod affinity terms conflict"
+AFTER_CONFLICT = "not found"
+"""Where the original stumbles: it looks for claims that it did not count, as the conflict ended the look too early."""
 NOT_NAMED = No((f"node(s) didn't satisfy plugin(s) [{NODE_AFFINITY}]",), resolvable=False, rule=NODE_AFFINITY)
 """Of nodes that were not looked at, because the pod's affinity names others."""
 NOT_HELPFUL = No(("Preemption is not helpful for scheduling",), resolvable=False)

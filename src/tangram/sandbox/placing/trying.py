@@ -20,6 +20,7 @@ from tangram.sandbox.placing.pods import Pod
 from tangram.sandbox.placing.rules import EXTENDER, NODE_AFFINITY, Judge, No
 from tangram.sandbox.placing.scores import EXTENDER_STEP, best, scores
 from tangram.sandbox.placing.sentences import (
+    AFTER_CONFLICT,
     CONFLICT,
     NO_NODES,
     NOT_HELPFUL,
@@ -112,7 +113,7 @@ class Trying:
         pod = judge.pod
         named = named_nodes(pod.placing)
         if named is not None and not named:
-            noes.before, noes.others = CONFLICT, No((CONFLICT,), resolvable=False)
+            noes.before = CONFLICT
             noes.rejected.add(NODE_AFFINITY)
             return []
         host = self._picture.node(pod.nominated) if pod.nominated else None
@@ -223,6 +224,8 @@ class Trying:
             message = no_fit(total, noes.of, noes.others, before=noes.before, after=after)
             return Unfit(message, frozenset(noes.rejected - {""}), nomination, sacrifice)
 
+        if noes.before:
+            return unfit(AFTER_CONFLICT, None)
         why_not = may_preempt(judge.pod, noes.of.get(judge.pod.nominated), self._picture)
         if why_not:
             return unfit(no_preemption(why_not), None)

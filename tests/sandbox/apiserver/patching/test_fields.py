@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from tangram.sandbox.apiserver.patching.elements import canonical, field, keyed, path_text, valued
 from tangram.sandbox.apiserver.patching.fields import Fields, fields_v1, read_fields_v1
 
-STEPS = st.sampled_from([field("a"), field("b"), keyed({"name": "x"}), keyed({"port": 80, "protocol": "TCP"}), valued("x"), valued(7)])  # fmt: skip
+STEPS = st.sampled_from(
+    [
+        field("a"),
+        field("b"),
+        keyed({"name": "x"}),
+        keyed({"port": 80, "protocol": "TCP"}),
+        valued("x"),
+        valued(7),
+    ]
+)
 PATHS = st.lists(STEPS, min_size=1, max_size=3).map(tuple)
 SETS = st.sets(PATHS, max_size=8)
 
@@ -50,21 +59,25 @@ def test_what_is_written_reads_as_the_same_set(paths: set[tuple[str, ...]]) -> N
 
 
 def test_a_member_with_something_below_it_is_written_with_a_dot() -> None:
-    said = {"f:spec": {"f:ports": {".": {}, 'k:{"port":80}': {".": {}, "f:name": {}}}}}
+    said: dict[str, Any] = {"f:spec": {"f:ports": {".": {}, 'k:{"port":80}': {".": {}, "f:name": {}}}}}
     assert fields_v1(read_fields_v1(said)) == said
 
 
 @pytest.mark.parametrize(
     ("written", "read"),
     [
-        pytest.param('k:{ "protocol": "TCP", "port": 80 }', 'k:{"port":80,"protocol":"TCP"}', id="keys sorted, no blanks"),
+        pytest.param(
+            'k:{ "protocol": "TCP", "port": 80 }',
+            'k:{"port":80,"protocol":"TCP"}',
+            id="keys sorted, no blanks",
+        ),
         pytest.param('k:{"port":80.0}', 'k:{"port":80}', id="a whole number"),
         pytest.param('v:"a<b"', 'v:"a\\u003cb"', id="escaped as Go does"),
         pytest.param("i:007", "i:7", id="a position"),
         pytest.param("f:a/b", "f:a/b", id="a field as it is"),
         pytest.param("x:new", None, id="a kind of step not known yet"),
     ],
-)  # fmt: skip
+)
 def test_a_step_has_one_text(written: str, read: str | None) -> None:
     assert canonical(written) == read
 

@@ -1,5 +1,5 @@
 import copy
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 from hypothesis import given
@@ -17,12 +17,16 @@ VALUES = st.recursive(
 DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
+def is_map(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
 def difference(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """The merge patch from one document to the other."""
     patch: dict[str, Any] = {key: None for key in one if key not in other}
     for key, value in other.items():
         held = one.get(key)
-        if isinstance(held, dict) and isinstance(value, dict):
+        if is_map(held) and is_map(value):
             patch[key] = difference(held, value)
         elif key not in one or held != value or type(held) is not type(value):
             patch[key] = value
@@ -44,17 +48,28 @@ def test_a_patch_applied_twice_changes_nothing_more(document: dict[str, Any], pa
     assert apply_merge_patch(once, patch) == once
 
 
+EMPTY: dict[str, Any] = {}
+
+
 @pytest.mark.parametrize(
     ("change", "end"),
     [
         pytest.param({"a": None, "z": None}, {"l": [1]}, id="null deletes, also what is not there"),
-        pytest.param({"n": {"x": None, "y": {"z": None}}}, {"a": {"b": 1}, "l": [1], "n": {"y": {}}}, id="no nulls in new maps"),
-        pytest.param({"l": [{"x": None}]}, {"a": {"b": 1}, "l": [{}]}, id="nor in lists that replace a list"),
-        pytest.param({"a": [{"x": None}]}, {"a": [{"x": None}], "l": [1]}, id="but in lists that replace a map"),
+        pytest.param(
+            {"n": {"x": None, "y": {"z": None}}},
+            {"a": {"b": 1}, "l": [1], "n": {"y": {}}},
+            id="no nulls in new maps",
+        ),
+        pytest.param(
+            {"l": [{"x": None}]}, {"a": {"b": 1}, "l": [EMPTY]}, id="nor in lists that replace a list"
+        ),
+        pytest.param(
+            {"a": [{"x": None}]}, {"a": [{"x": None}], "l": [1]}, id="but in lists that replace a map"
+        ),
         pytest.param({"l": {"x": 1}}, {"a": {"b": 1}, "l": {"x": 1}}, id="a map for a list"),
         pytest.param({}, {"a": {"b": 1}, "l": [1]}, id="nothing"),
     ],
-)  # fmt: skip
+)
 def test_nulls_go_and_the_rest_is_merged(change: object, end: object) -> None:
     assert apply_merge_patch({"a": {"b": 1}, "l": [1]}, change) == end
 

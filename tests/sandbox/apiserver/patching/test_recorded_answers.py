@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from builders.patch_cases import Case, cases, kind_of
+from builders.patch_cases import cases, kind_of
+from builders.patch_cases.objects import Case
 from builders.patch_replay import CAPTURE, comparable, ours
 
 CASES = cases()
@@ -34,4 +35,6 @@ def test_the_table_has_refusals_and_successes_of_every_kind_of_request() -> None
         for case in CASES
         for step, answer in zip(case.steps, TOLD[case.name], strict=True)
     }
-    assert ends >= {(how, refused) for how in ("json", "merge", "strategic", "apply") for refused in (True, False)}
+    assert ends >= {
+        (how, refused) for how in ("json", "merge", "strategic", "apply") for refused in (True, False)
+    }

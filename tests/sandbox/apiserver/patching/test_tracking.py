@@ -12,20 +12,43 @@ from tangram.sandbox.apiserver.shape import Shape
 
 TEXT = Shape(type="string")
 MAP = Shape(type="object", values=TEXT)
-SHAPE = Shape(type="object", properties={"metadata": Shape(type="object", properties={"name": TEXT, "labels": MAP}), "spec": MAP, "status": MAP})  # fmt: skip
+SHAPE = Shape(
+    type="object",
+    properties={
+        "metadata": Shape(type="object", properties={"name": TEXT, "labels": MAP}),
+        "spec": MAP,
+        "status": MAP,
+    },
+)
 CONTENT = st.dictionaries(st.sampled_from("abc"), st.sampled_from("12"), max_size=3)
 WRITES = st.lists(
-    st.tuples(st.sampled_from(["kim", "lee", "max"]), st.sampled_from(["", "status"]), CONTENT, CONTENT), max_size=5
+    st.tuples(st.sampled_from(["kim", "lee", "max"]), st.sampled_from(["", "status"]), CONTENT, CONTENT),
+    max_size=5,
 )
 
 
-def thing(spec: dict[str, str], status: dict[str, str], labels: dict[str, str] | None = None) -> dict[str, Any]:
-    return {"metadata": {"name": "t"} | ({"labels": labels} if labels else {}), "spec": spec, "status": status}
+def thing(
+    spec: dict[str, str], status: dict[str, str], labels: dict[str, str] | None = None
+) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "t"} | ({"labels": labels} if labels else {}),
+        "spec": spec,
+        "status": status,
+    }
 
 
-def written(before: dict[str, Any] | None, after: dict[str, Any], manager: str = "kim", **more: Any) -> dict[str, Any]:
-    options = {"api_version": "x/v1", "subresource": "", "now": "2026-01-01T00:00:00Z"} | more
-    return with_managed_fields(before, after, SHAPE, manager=manager, **options)
+def written(
+    before: dict[str, Any] | None,
+    after: dict[str, Any],
+    manager: str = "kim",
+    *,
+    api_version: str = "x/v1",
+    subresource: str = "",
+    now: str = "2026-01-01T00:00:00Z",
+) -> dict[str, Any]:
+    return with_managed_fields(
+        before, after, SHAPE, manager=manager, api_version=api_version, subresource=subresource, now=now
+    )
 
 
 def owned(of: dict[str, Any]) -> list[Fields]:
@@ -72,7 +95,11 @@ def test_one_manager_has_an_entry_for_each_version_and_subresource() -> None:
         after["status" if subresource else "spec"][key] = "1"
         live = written(live, after, api_version=version, subresource=subresource)
     entries = live["metadata"]["managedFields"]
-    assert [(entry["apiVersion"], entry.get("subresource")) for entry in entries] == [("x/v1", None), ("x/v1", "status"), ("x/v2", None)]  # fmt: skip
+    assert [(entry["apiVersion"], entry.get("subresource")) for entry in entries] == [
+        ("x/v1", None),
+        ("x/v1", "status"),
+        ("x/v2", None),
+    ]
     assert entries[0]["fieldsV1"] == {"f:spec": {".": {}, "f:a": {}, "f:d": {}}}
 
 
@@ -80,7 +107,8 @@ def test_a_client_that_sends_no_owners_forgets_none_and_one_that_sends_an_empty_
     live = written(None, thing({"a": "1"}, {}))
     sent = thing({"a": "2"}, {})
     assert len(written(live, sent)["metadata"]["managedFields"]) == 1
-    for forgetting in ([], [{}]):
+    emptied: list[list[dict[str, Any]]] = [[], [{}]]
+    for forgetting in emptied:
         sent["metadata"]["managedFields"] = forgetting
         left = written(live, sent)
         assert "managedFields" not in left["metadata"]
@@ -92,7 +120,10 @@ def test_owners_cannot_be_sent_through_a_subresource() -> None:
     sent = copy.deepcopy(live)
     sent["status"]["s"] = "1"
     sent["metadata"]["managedFields"][0]["manager"] = "thief"
-    managers = [entry["manager"] for entry in written(live, sent, "lee", subresource="status")["metadata"]["managedFields"]]
+    managers = [
+        entry["manager"]
+        for entry in written(live, sent, "lee", subresource="status")["metadata"]["managedFields"]
+    ]
     assert managers == ["kim", "lee"]
 
 
@@ -108,7 +139,10 @@ def test_more_than_ten_writers_are_told_as_ten_and_the_ancient() -> None:
         live = written(live, after, f"writer-{number:02}", now=f"2026-01-01T00:00:{number:02}Z")
     entries = live["metadata"]["managedFields"]
     assert len(entries) == MOST_UPDATERS
-    assert [entry["manager"] for entry in entries] == ["ancient-changes", *(f"writer-{number}" for number in range(11, 20))]  # fmt: skip
+    assert [entry["manager"] for entry in entries] == [
+        "ancient-changes",
+        *(f"writer-{number}" for number in range(11, 20)),
+    ]
     assert "f:key-10" in entries[0]["fieldsV1"]["f:spec"]
     assert entries[0]["time"] == "2026-01-01T00:00:10Z"
 

@@ -14,6 +14,7 @@ from tangram.sandbox.apiserver.patching.claiming import claimed, faults
 from tangram.sandbox.apiserver.patching.comparing import compared
 from tangram.sandbox.apiserver.patching.conflicts import Conflict, conflict_refusal, listed
 from tangram.sandbox.apiserver.patching.copying import duplicate
+from tangram.sandbox.apiserver.patching.facets import Unfit, fields_of
 from tangram.sandbox.apiserver.patching.fields import Fields
 from tangram.sandbox.apiserver.patching.last_applied import KUBECTL, applied_before, brought_up_to_date
 from tangram.sandbox.apiserver.patching.managers import (
@@ -65,25 +66,20 @@ def server_side_apply(
     """
     _refuse_strangers(wanted, shape, api_version)
     bare = without_entries(live) if live is not None else empty(shape)
-    one = owner(manager, APPLY, api_version, subresource)
     try:
         managed: Managed = read(entries_of(live)) if live is not None else {}
     except ValueError as error:
         raise server_error(f"failed to decode managed fields: {error}") from error
-    if not managed:
-        first = owner(_BEFORE, UPDATE, api_version, subresource)
-        everything = compared(empty(shape), bare, shape)
-        managed = updated({}, everything, shape, first, now, status_apart=status_apart)
-    step = _Step(bare, wanted, shape, managed, one, api_version, now, status_apart)
-    done = _apply(step, force=force)
-    if done.conflicts and manager == KUBECTL:
-        allowed = applied_before(bare, shape, api_version)
-        left = [conflict for conflict in done.conflicts if conflict.path not in allowed]
-        done = _apply(step, force=True) if not left else done._replace(conflicts=left)
-    if done.conflicts:
-        raise conflict_refusal(done.conflicts)
-    thing = brought_up_to_date(done.thing, wanted) if manager == KUBECTL else done.thing
-    return with_entries(thing, done.managed)
+    one = owner(manager, APPLY, api_version, subresource)
+    try:
+        if not managed:
+            first = owner(_BEFORE, UPDATE, api_version, subresource)
+            everything = compared(empty(shape), bare, shape)
+            managed = updated({}, everything, shape, first, now, status_apart=status_apart)
+        done = _applied(_Step(bare, wanted, shape, managed, one, api_version, now, status_apart), force=force)
+    except Unfit as unfit:
+        raise server_error(f"failed to create typed live object ({_said(bare)}): {unfit}") from unfit
+    return with_entries(done.thing, done.managed)
 
 
 class _Step(NamedTuple):
@@ -95,6 +91,20 @@ class _Step(NamedTuple):
     api_version: str
     now: str
     status_apart: bool
+
+
+def _applied(step: _Step, *, force: bool) -> _Applied:
+    """Applied, with what `kubectl` alone is allowed. Raises `Refused` for conflicts."""
+    done = _apply(step, force=force)
+    if done.conflicts and step.owner.manager == KUBECTL:
+        allowed = applied_before(step.live, step.shape, step.api_version)
+        left = [conflict for conflict in done.conflicts if conflict.path not in allowed]
+        done = _apply(step, force=True) if not left else done._replace(conflicts=left)
+    if done.conflicts:
+        raise conflict_refusal(done.conflicts)
+    if step.owner.manager == KUBECTL:
+        return done._replace(thing=brought_up_to_date(done.thing, step.wanted))
+    return done
 
 
 def _apply(step: _Step, *, force: bool) -> _Applied:
@@ -132,20 +142,23 @@ def _apply(step: _Step, *, force: bool) -> _Applied:
 
 def _refuse_strangers(wanted: Object, shape: Shape, api_version: str) -> None:
     """What is no configuration of this kind, or states more than one may."""
-    version, kind = wanted.get("apiVersion") or "", wanted.get("kind") or ""
     expected = shape.definition.rpartition(".")[2]
-    if version != api_version or (expected and kind != expected):
-        raise bad_request(f"invalid object type: {_kind_text(version, kind)}")
+    if wanted.get("apiVersion") != api_version or (expected and wanted.get("kind") != expected):
+        raise bad_request(f"invalid object type: {_kind_said(wanted)}")
     if entries_of(wanted) is not None:
         raise bad_request("metadata.managedFields must be nil")
     wrong = faults(wanted, shape)
     if wrong:
-        metadata = cast("Object", wanted["metadata"]) if isinstance(wanted.get("metadata"), dict) else {}
-        name = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_kind_text(version, kind)}"
-        said = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
-        raise server_error(f"failed to create typed patch object ({name}): {said}")
+        listed_all = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
+        raise server_error(f"failed to create typed patch object ({_said(wanted)}): {listed_all}")
 
 
-def _kind_text(version: str, kind: str) -> str:
-    group, slash, rest = version.rpartition("/")
-    return f"{group}/{rest}, Kind={kind}" if slash else f"/{version}, Kind={kind}"
+def _said(thing: Object) -> str:
+    """An object as the server's own errors name it."""
+    metadata = fields_of(thing.get("metadata"))
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_kind_said(thing)}"
+
+
+def _kind_said(thing: Object) -> str:
+    version, kind = str(thing.get("apiVersion") or ""), thing.get("kind") or ""
+    return f"{version if '/' in version else f'/{version}'}, Kind={kind}"

@@ -5,10 +5,19 @@ The order is the real server's: `complete` when an object has been read, mutatin
 name and the uid, for a Job's pods are labelled with both.
 """
 
+from tangram.sandbox.apiserver.rules.cluster import admit_node
 from tangram.sandbox.apiserver.rules.metadata import metadata_faults
 from tangram.sandbox.apiserver.rules.pod_admission import SYSTEM_PRIORITY_CLASSES, admit_pod
 from tangram.sandbox.apiserver.rules.registry import rules_of
 from tangram.sandbox.apiserver.rules.ruling import Rules
 from tangram.sandbox.apiserver.rules.service_addresses import give_addresses
 
-__all__ = ["SYSTEM_PRIORITY_CLASSES", "Rules", "admit_pod", "give_addresses", "metadata_faults", "rules_of"]
+__all__ = [
+    "SYSTEM_PRIORITY_CLASSES",
+    "Rules",
+    "admit_node",
+    "admit_pod",
+    "give_addresses",
+    "metadata_faults",
+    "rules_of",
+]

@@ -205,8 +205,8 @@ def _stored_faults(crd: Object, versions: Sequence[Mapping[str, Any]]) -> Iterat
         if name not in called:
             told = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec."
-                f"versions until a storage migration ensures no data remains persisted in {name} and removes {name} from "
-                "status.storedVersions"
+                f"versions until a storage migration ensures no data remains persisted in {name} and removes {name} "
+                "from status.storedVersions"
             )
             yield invalid(f"status.storedVersions[{number}]", name, told)
 

@@ -201,7 +201,8 @@ codecs.register_error("replace_half", _replace_half)
 def _complaint(error: json.JSONDecodeError) -> str:
     if error.pos >= len(error.doc) or error.msg == "Unterminated string starting at":
         return "unexpected end of JSON input"
-    letter = error.doc[error.pos]
+    # An escape is complained of at its backslash, and by Go at the letter behind.
+    letter = error.doc[error.pos + error.msg.startswith("Invalid \\escape")]
     found = letter if letter == '"' else json.dumps(letter, ensure_ascii=False)[1:-1]
     if error.msg == "Expecting ',' delimiter":
         where = (

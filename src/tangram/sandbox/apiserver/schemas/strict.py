@@ -203,9 +203,9 @@ def _go_name(shape: Shape) -> str:
 
 
 def _first_odd(text: str) -> int:
-    """Where a text stops being base64."""
+    """Where a text stops being base64: at a strange letter, or where the last four letters that are not four begin."""
     odd = re.search(r"[^A-Za-z0-9+/]", text.rstrip("="))
-    return odd.start() if odd else len(text.rstrip("="))
+    return odd.start() if odd else len(text.rstrip("=")) // 4 * 4
 
 
 def _number(value: object) -> str:

@@ -1,6 +1,6 @@
 """The sandbox's controllers by themselves, against whatever API server a kubeconfig names.
 
-    python e2e/controllers_alone.py KUBECONFIG AUTHORITY
+python e2e/controllers_alone.py KUBECONFIG AUTHORITY
 """
 
 import logging
@@ -17,7 +17,7 @@ async def serve(supervisor: Supervisor) -> int:
     kubeconfig, authority = map(Path, sys.argv[1:])
     async with Api(from_kubeconfig(kubeconfig)) as api:
         await Controllers(api, authority_pem=authority.read_text("utf-8")).run(supervisor)
-        logging.info("the controllers run")
+        logging.getLogger(__name__).info("the controllers run")
         return await supervisor.until_stopped()
 
 

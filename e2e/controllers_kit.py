@@ -4,6 +4,7 @@ There are no kubelets. A scene plays them: it writes how pods are, and nothing e
 """
 
 import asyncio
+import difflib
 import json
 import re
 import sys
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 PATIENCE = 30.0
 PROGRAM = "sandbox-controllers"
+DISAGREE_S = 10.0
 AGREED_S = 0.6
 """They must agree for so long before it counts: on the way two states may be the same by chance."""
 
@@ -77,7 +79,9 @@ class Scene:
     async def patch(self, plural: str, name: str, change: Object) -> None:
         await self.cluster.api.patch(self.path(plural, name), change)
 
-    async def delete(self, plural: str, name: str, *, how: str = "Background", grace: int | None = None) -> None:
+    async def delete(
+        self, plural: str, name: str, *, how: str = "Background", grace: int | None = None
+    ) -> None:
         options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": how}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
@@ -170,7 +174,9 @@ class Scene:
                 "kind": "Node",
                 "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
                 "spec": {"taints": [key]} if name in tainted else {},
-                "status": {"conditions": [ready | {"lastHeartbeatTime": moment, "lastTransitionTime": moment}]},
+                "status": {
+                    "conditions": [ready | {"lastHeartbeatTime": moment, "lastTransitionTime": moment}]
+                },
             }
             await self.cluster.api.call("POST", "/api/v1/nodes", node)
             await self.cluster.api.patch(f"/api/v1/nodes/{name}/status", {"status": node["status"]})
@@ -194,7 +200,8 @@ class Scene:
             {
                 (each["involvedObject"]["kind"], each["type"], each["reason"])
                 for each in events
-                if each["involvedObject"]["kind"] in ("Job", "CronJob", "ReplicaSet", "Deployment", "DaemonSet", "StatefulSet")
+                if each["involvedObject"]["kind"]
+                in ("Job", "CronJob", "ReplicaSet", "Deployment", "DaemonSet", "StatefulSet")
             }
         )
         return _alike(told, hashes, self.namespace)
@@ -209,15 +216,22 @@ def _facts(thing: Object) -> Object:
     facts: Object = {
         "name": metadata["name"],
         "labels": metadata.get("labels"),
-        "annotations": metadata.get("annotations"),
+        # Descriptions are for people, and each project has its own words.
+        "annotations": {
+            k: v for k, v in metadata.get("annotations", {}).items() if k != "kubernetes.io/description"
+        },
         "finalizers": metadata.get("finalizers"),
         "going": is_going(thing),
-        "owners": [{k: v for k, v in each.items() if k != "uid"} for each in metadata.get("ownerReferences", [])],
+        "owners": [
+            {k: v for k, v in each.items() if k != "uid"} for each in metadata.get("ownerReferences", [])
+        ],
         "status": _timeless(thing.get("status")),
     }
     spec = thing.get("spec") or {}
     facts["replicas"] = spec.get("replicas")
-    facts["asks"] = {key: spec.get(key) for key in ("hostname", "subdomain", "affinity", "tolerations", "volumes")}
+    facts["asks"] = {
+        key: spec.get(key) for key in ("hostname", "subdomain", "affinity", "tolerations", "volumes")
+    }
     facts["env"] = [each.get("env") for each in spec.get("containers", [])]
     facts["revision"] = thing.get("revision")
     return facts
@@ -246,9 +260,18 @@ def _alike(told: Object, hashes: set[str], namespace: str) -> Object:
     for rows in plain.values():
         rows.sort(key=lambda row: json.dumps(row, sort_keys=True))
         for row in rows:
-            if isinstance(row, dict) and isinstance(row.get("status"), dict) and "conditions" in row["status"]:
+            if (
+                isinstance(row, dict)
+                and isinstance(row.get("status"), dict)
+                and "conditions" in row["status"]
+            ):
                 row["status"]["conditions"].sort(key=lambda each: each["type"])
     return plain
+
+
+def _differences(real: Object, ours: Object) -> list[str]:
+    texts = [json.dumps(each, indent=1, sort_keys=True).splitlines() for each in (real, ours)]
+    return list(difflib.unified_diff(*texts, "kube-controller-manager", "ours", lineterm="", n=12))
 
 
 Case = Callable[[Scene], Awaitable[None]]
@@ -278,8 +301,8 @@ class BothTruths:
             now = asyncio.get_running_loop().time()
             if real != ours:
                 agreed = None
-                if now - began > PATIENCE / 2:
-                    assert ours == real
+                if now - began > DISAGREE_S:
+                    raise AssertionError("\n".join(_differences(real, ours)))
             elif agreed is None:
                 agreed = now
             elif now - agreed > AGREED_S:

@@ -1,5 +1,6 @@
 """Simulated machines of the sandbox under a real control plane: they run in the test's own process, their connections
-in the box's network."""
+in the box's network.
+"""
 
 import asyncio
 import shutil
@@ -10,7 +11,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -75,7 +75,7 @@ async def machines_under(cluster: Cluster, patch: pytest.MonkeyPatch) -> AsyncGe
     """The six usual machines, ready, until the block ends."""
     plain = kube_api.lively_socket
 
-    def inside(address: Any) -> socket.socket:
+    def inside(address: tuple[object, ...]) -> socket.socket:
         with linux.inside_network(cluster.box.network()):
             return plain(address)
 

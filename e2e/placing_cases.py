@@ -161,12 +161,13 @@ async def init_containers(turn: Turn) -> Any:  # noqa: ANN401 - the same
     fits["spec"]["initContainers"] = inits
     await turn.create(fits)
     await turn.settled()
+    before = await turn.seen()
     await turn.cluster.api.delete(path_of("Pod", "fits"), grace=0)
     await turn.cluster.until_pod("fits", is_gone)
     tight = turn.pod("tight", {"cpu": "4"})
     tight["spec"]["initContainers"] = [*inits, sidecar(container("side-2", limits={"cpu": "2"}))]
     await turn.create(tight)
-    return await end(turn)
+    return before, await end(turn)
 
 
 async def affinity_to_pods(turn: Turn) -> Any:  # noqa: ANN401 - the same

@@ -137,13 +137,12 @@ class Turn:
             self.uids[made["metadata"]["uid"]] = f"uid of {name}"
 
     async def running(
-        self, name: str, on: str, limits: Mapping[str, str | int] | None = None, **more: Any
+        self, name: str, on: str, limits: Mapping[str, str | int] | None = None, **more: object
     ) -> str:
         """A pod that is on the node already; its uid."""
         made = self.pod(name, limits, **more)
         made["spec"]["nodeName"] = on
-        made["metadata"]["labels"] = more.get("labels", {})
-        made["spec"].pop("labels", None)
+        made["metadata"]["labels"] = made["spec"].pop("labels", {})
         await self.create(made)
         return next(uid for uid, told in self.uids.items() if told == f"uid of {name}")
 
@@ -240,13 +239,34 @@ class Turn:
                 offered = (call.body["Node"],)
             else:
                 offered = (self._plain(json.dumps(call.body["NodeNameToMetaVictims"], sort_keys=True)),)
-            told[call.extender, call.verb, " ".join(sorted(call.body)), *offered] = None
+            pod = (
+                self._plain(json.dumps(_lasting(call.body["Pod"]), sort_keys=True))
+                if "Pod" in call.body
+                else ""
+            )
+            told[call.extender, call.verb, " ".join(sorted(call.body)), pod, *offered] = None
         return tuple(told)
 
     def _plain(self, text: str) -> str:
         for uid, word in self.uids.items():
             text = text.replace(uid, word)
         return re.sub(r":\d{4,5}\b", ":PORT", text.replace(self.scheduler, "SCHEDULER"))
+
+
+def _lasting(sent: Object) -> Object:
+    """A pod as it was sent, without what another time and another name make of it."""
+    volatile = ("resourceVersion", "creationTimestamp", "uid")
+    metadata = {key: value for key, value in sent["metadata"].items() if key not in volatile}
+    spec = {key: value for key, value in sent["spec"].items() if key not in ("volumes", "containers")}
+    status = {key: value for key, value in sent.get("status", {}).items() if key != "conditions"}
+    resources = [each.get("resources") for each in sent["spec"]["containers"]]
+    return {
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+        "resources": resources,
+        "keys": sorted(sent),
+    }
 
 
 @dataclass
@@ -315,17 +335,17 @@ async def start(cluster: Cluster, fields: Mapping[str, Any]) -> None:
     command = [sys.executable, REPOSITORY / "e2e" / "stand_in.py", cluster.box.folder.admin_kubeconfig, file]
     await cluster.box.start(PROGRAM, command)
     async with asyncio.timeout(PATIENCE_S):
-        while not await holder(cluster):
+        while not await lease(cluster):
             (known,) = [each for each in await cluster.box.programs() if each["name"] == PROGRAM]
             if known["status"] is not None:
                 raise BedError(f"the stand-in ended: {cluster.box.log(PROGRAM)[-2000:]}")
             await asyncio.sleep(0.05)
 
 
-async def holder(cluster: Cluster) -> str:
-    """Who holds the stand-in's Lease."""
+async def lease(cluster: Cluster) -> Object:
+    """What the stand-in's Lease says; nothing while there is none."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
     try:
-        return (await cluster.api.get(path))["spec"].get("holderIdentity", "")
+        return (await cluster.api.get(path))["spec"]
     except ApiRefused:
-        return ""
+        return {}

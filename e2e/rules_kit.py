@@ -9,8 +9,10 @@ import json
 from collections.abc import Sequence
 
 from builders.rule_cases.cases import NAMESPACE, Case
-from builders.rule_cases.replaying import ABSENT, CAPTURE, Answer, settled
+from builders.rule_cases.replaying import ABSENT, CAPTURE, Answer, is_established, settled
 from testbed.api import Api, ApiRefused, Object
+
+TRIES = 20
 
 
 async def answers_to(api: Api, cases: Sequence[Case]) -> dict[str, list[Answer]]:
@@ -49,14 +51,18 @@ async def _answers(api: Api, case: Case) -> list[Answer]:
 
 async def _replaced(api: Api, case: Case, created: Object, place: str) -> Answer:
     """Some controllers live in the API server itself and write too, so a conflict is tried again."""
-    seen = created
-    while True:
+    seen, last = created, Answer()
+    if case.kind.kind == "CustomResourceDefinition":
+        seen = await api.until(place, is_established)
+    for _ in range(TRIES):
         try:
             return settled(await api.call("PUT", f"{place}/{case.on}".rstrip("/"), case.replacement(seen)))
         except ApiRefused as refused:
+            last = _refusal(refused)
             if refused.reason != "Conflict":
-                return _refusal(refused)
+                return last
         seen = await api.get(place)
+    return last
 
 
 async def _remove(api: Api, place: str) -> None:

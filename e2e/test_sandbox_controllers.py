@@ -20,7 +20,10 @@ async def truths() -> AsyncIterator[BothTruths]:
 
 
 def template(**spec: object) -> Object:
-    made: Object = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
+    made: Object = {
+        "metadata": {"labels": {"app": "x"}},
+        "spec": {"containers": [{"name": "c", "image": "i:1"}]},
+    }
     made["spec"] |= spec
     return made
 
@@ -39,7 +42,8 @@ def job(name: str = "x", **spec: object) -> Object:
 
 def has(kind: str) -> Callable[[Object], bool]:
     return lambda seen: any(
-        each["type"] == kind and each["status"] == "True" for each in seen.get("status", {}).get("conditions", [])
+        each["type"] == kind and each["status"] == "True"
+        for each in seen.get("status", {}).get("conditions", [])
     )
 
 
@@ -159,7 +163,12 @@ async def job_that_leaves_its_pods(scene: Scene) -> None:
 
 async def cron_job_at_every_minute(scene: Scene) -> None:
     body = job()["spec"]
-    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": body}, "startingDeadlineSeconds": 100, "suspend": True}
+    spec = {
+        "schedule": "* * * * *",
+        "jobTemplate": {"spec": body},
+        "startingDeadlineSeconds": 100,
+        "suspend": True,
+    }
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "x"}, "spec": spec}
     await scene.create(cron)
 
@@ -314,15 +323,23 @@ async def deployment_is_deleted(scene: Scene, how: str) -> None:
         await scene.pods(0)
     else:
         (left,) = await scene.all("replicasets")
-        await scene.until("replicasets", left["metadata"]["name"], lambda seen: not seen["metadata"].get("ownerReferences"))
+        await scene.until(
+            "replicasets", left["metadata"]["name"], lambda seen: not seen["metadata"].get("ownerReferences")
+        )
 
 
 async def budgeted_deployment(scene: Scene) -> None:
     await deployment_comes_up(scene)
-    for name, spec in {"most": {"maxUnavailable": "50%"}, "least": {"minAvailable": 3}, "part": {"minAvailable": "40%"}}.items():
+    for name, spec in {
+        "most": {"maxUnavailable": "50%"},
+        "least": {"minAvailable": 3},
+        "part": {"minAvailable": "40%"},
+    }.items():
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}}
         await scene.create(budget | {"spec": {"selector": {"matchLabels": {"app": "x"}}} | spec})
-    await scene.until("poddisruptionbudgets", "most", lambda seen: seen.get("status", {}).get("disruptionsAllowed") == 2)
+    await scene.until(
+        "poddisruptionbudgets", "most", lambda seen: seen.get("status", {}).get("disruptionsAllowed") == 2
+    )
     await scene.is_now((await scene.pods(3))[:1], "Running", ready=False)
     await scene.until("poddisruptionbudgets", "most", lambda seen: seen["status"]["disruptionsAllowed"] == 1)
     await scene.until("poddisruptionbudgets", "least", lambda seen: seen["status"]["currentHealthy"] == 2)
@@ -367,8 +384,13 @@ async def stateful_set_in_order(scene: Scene) -> None:
 
 
 async def stateful_set_at_once_with_claims(scene: Scene) -> None:
-    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
-    await scene.create(workload("StatefulSet", replicas=3, podManagementPolicy="Parallel", volumeClaimTemplates=[claim]))
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    await scene.create(
+        workload("StatefulSet", replicas=3, podManagementPolicy="Parallel", volumeClaimTemplates=[claim])
+    )
     await scene.run_all(3)
     await scene.until("statefulsets", "x", lambda seen: seen["status"].get("readyReplicas") == 3)
 
@@ -449,7 +471,12 @@ async def quota_is_counted(scene: Scene) -> None:
         "count/deployments.apps": "3",
         "configmaps": "5",
     }
-    quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
+    quota: Object = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q"},
+        "spec": {"hard": hard},
+    }
     await scene.create(quota)
     await scene.until("resourcequotas", "q", lambda seen: "used" in seen.get("status", {}))
     amounts = {"cpu": "500m", "memory": "256Mi", "example.com/gpu": "1"}
@@ -457,14 +484,23 @@ async def quota_is_counted(scene: Scene) -> None:
     await scene.create(workload("Deployment", replicas=3, template=template(containers=[asked])))
     await scene.pods(3)
     await scene.until("resourcequotas", "q", lambda seen: seen["status"]["used"]["pods"] == "3")
-    await scene.until("resourcequotas", "q", lambda seen: seen["status"]["used"]["count/deployments.apps"] == "1")
+    await scene.until(
+        "resourcequotas", "q", lambda seen: seen["status"]["used"]["count/deployments.apps"] == "1"
+    )
     await scene.is_now((await scene.pods(3))[:1], "Succeeded")
     await scene.until("resourcequotas", "q", lambda seen: seen["status"]["used"]["pods"] == "3")
 
 
 async def owners_that_never_were(scene: Scene) -> None:
-    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "00000000-0000-4000-8000-000000000000"}
-    await scene.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "ownerReferences": [nobody]}})
+    nobody = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "nobody",
+        "uid": "00000000-0000-4000-8000-000000000000",
+    }
+    await scene.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "ownerReferences": [nobody]}}
+    )
     await scene.until("configmaps", "own", lambda seen: not seen)
 
 
@@ -474,7 +510,9 @@ async def one_of_two_owners_goes(scene: Scene) -> None:
         await scene.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
         uid = (await scene.get("configmaps", name))["metadata"]["uid"]
         owners.append({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid})
-    await scene.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "ownerReferences": owners}})
+    await scene.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "ownerReferences": owners}}
+    )
     await asyncio.sleep(0.5)
     await scene.delete("configmaps", "one", how="Foreground")
     await scene.until("configmaps", "own", lambda seen: len(seen["metadata"].get("ownerReferences", [])) == 1)
@@ -513,7 +551,8 @@ async def test_a_namespace_with_pods_and_finalizers_ends_alike(
 
         seen = await scene.wait(told, "conditions of the namespace")
         conditions[scene.cluster.options.controllers] = [
-            (each["type"], each["status"], each["reason"], each["message"]) for each in seen["status"]["conditions"]
+            (each["type"], each["status"], each["reason"], each["message"])
+            for each in seen["status"]["conditions"]
         ]
         await scene.patch("configmaps", "held", {"metadata": {"finalizers": None}})
 

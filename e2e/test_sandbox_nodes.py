@@ -63,7 +63,9 @@ async def test_the_nodes_of_a_sandbox_are_ready_and_say_what_their_cards_are(san
     assert shown.output.count(" Ready ") == 6, shown
 
 
-async def test_a_pod_with_whole_cards_runs_and_its_log_tells_which(sandboxed: Sandboxed, pod_name: str) -> None:
+async def test_a_pod_with_whole_cards_runs_and_its_log_tells_which(
+    sandboxed: Sandboxed, pod_name: str
+) -> None:
     made = pod(pod_name, container("c", script="echo hello; sleep 3600", limits={GPU: 2}), node="metax-a")
     await sandboxed.cluster.api.create(made)
     seen = await sandboxed.until_phase(pod_name, "Running")
@@ -79,7 +81,9 @@ async def test_a_pod_with_whole_cards_runs_and_its_log_tells_which(sandboxed: Sa
     seen = await sandboxed.cluster.until_pod(
         pod_name, lambda one: "hami.io/metax-gpu-devices-allocated" in one["metadata"]["annotations"]
     )
-    assert all(unit in seen["metadata"]["annotations"]["hami.io/metax-gpu-devices-allocated"] for unit in held)
+    assert all(
+        unit in seen["metadata"]["annotations"]["hami.io/metax-gpu-devices-allocated"] for unit in held
+    )
     await sandboxed.remove(pod_name)
 
 
@@ -111,7 +115,9 @@ async def test_a_pod_with_a_moore_threads_card_runs_and_ends(sandboxed: Sandboxe
     await sandboxed.remove(pod_name)
 
 
-async def test_init_containers_come_first_and_give_their_cards_on(sandboxed: Sandboxed, pod_name: str) -> None:
+async def test_init_containers_come_first_and_give_their_cards_on(
+    sandboxed: Sandboxed, pod_name: str
+) -> None:
     first = container("first", script="echo ready", limits={GPU: 2})
     beside = sidecar(container("beside", script="sleep 3600"))
     made = pod(
@@ -137,7 +143,9 @@ async def test_a_job_completes_and_one_that_fails_is_tried_again(sandboxed: Sand
         "spec": {
             "restartPolicy": "Never",
             "nodeName": "cpu-a",
-            "containers": [{"name": "c", "image": "busybox", "command": ["sh", "-c", "echo work; sleep 0.2"]}],
+            "containers": [
+                {"name": "c", "image": "busybox", "command": ["sh", "-c", "echo work; sleep 0.2"]}
+            ],
         }
     }
     job: Object = {

@@ -1,12 +1,14 @@
-"""The same nodes and pods, given to a real kube-scheduler and to the sandbox's stand-in: the same to be seen of both."""
+"""The same nodes and pods, given to a real kube-scheduler and to the sandbox's stand-in, must look the same."""
 
+import asyncio
+import uuid
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
 from e2e.placing_cases import CASES, Case
-from e2e.placing_kit import Pair, paired
+from e2e.placing_kit import Pair, lease, paired
 from testbed.cluster import Cluster
 from testbed.options import Options
 
@@ -23,3 +25,17 @@ async def pair() -> AsyncIterator[Pair]:
 async def test_whatever_can_be_seen_of_a_pod_is_the_same_with_both_schedulers(pair: Pair, case: Case) -> None:
     real, ours = await pair.both(case)
     assert ours == real
+
+
+async def test_the_stand_in_holds_and_renews_its_lease_under_a_name_that_begins_with_its_identity(
+    pair: Pair,
+) -> None:
+    first = await lease(pair.cluster)
+    name, _, rest = first["holderIdentity"].partition("_")
+    assert name == "here"
+    assert uuid.UUID(rest)
+    assert (first["leaseDurationSeconds"], first["leaseTransitions"]) == (15, 0)
+    async with asyncio.timeout(10):
+        while (now := await lease(pair.cluster))["renewTime"] == first["renewTime"]:
+            await asyncio.sleep(0.2)
+    assert now["acquireTime"] == first["acquireTime"]

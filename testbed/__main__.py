@@ -142,7 +142,7 @@ def plane(
 
 @app.command(name="schemas")
 def state_schemas() -> None:
-    """Print the shapes of the sandbox's built-in kinds, as this Kubernetes describes them (`make schemas` keeps them)."""
+    """Print the shapes of the sandbox's built-in kinds as this Kubernetes describes them; `make schemas` keeps them."""
     sys.stdout.write(asyncio.run(schemas.ask()))
 
 

@@ -101,7 +101,7 @@ class Api:
         accept: str = "*/*",
         **query: str,
     ) -> Object:
-        """One request; bytes are sent as they are, anything else as JSON. An answer of 400 or above is an ApiRefused."""
+        """One request; bytes go as they are, anything else as JSON. An answer of 400 or above is an ApiRefused."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body)
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": content})
         async with self._session.request(method, path, data=data, headers=headers, params=query) as response:

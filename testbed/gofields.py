@@ -169,17 +169,23 @@ def _imports_of(path: str) -> dict[str, str]:
     return merged
 
 
+def module_folder(module: str) -> Path:
+    """Where the sources of a module are, such as k8s.io/api."""
+    return _modules_folder() / f"{module}@{_version()}"
+
+
 def _folder(path: str) -> Path:
     for module in _MODULES:
         if path.startswith(f"{module}/"):
-            return _modules_folder() / f"{module}@{_version()}" / path.removeprefix(f"{module}/")
+            return module_folder(module) / path.removeprefix(f"{module}/")
     raise BedError(f"no module of the test bed declares {path}")
 
 
 @cache
 def _modules_folder() -> Path:
     go = find_go(["1.21"])
-    answer = subprocess.run([go.program, "env", "GOMODCACHE"], capture_output=True, text=True, check=True)
+    asked = [go.program, "env", "GOMODCACHE"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=True)  # noqa: S603 - our own words
     return Path(answer.stdout.strip())
 
 

@@ -19,7 +19,7 @@ from tangram.model.refusals import Caution
 from tangram.model.requests import CardOrder, NodePolicy
 from tangram.reports import shape
 from tangram.reports.answering import Manner, Question, answer, describe
-from tangram.reports.asking import Asked, asked_of
+from tangram.reports.asking import OTHER_SCHEDULER, Asked, asked_of
 from tangram.reports.running import ended_report, running_report
 from tangram.vendors.admission import Admission, admit
 from tangram.wire.clusterfile.fields import nearest
@@ -99,7 +99,7 @@ def _asked(cluster: Cluster, wishes: Wishes, namespace: str, patience: Patience)
                 path, "-f", cluster.settings, cluster.vendors, patience, namespace=namespace
             )
         ]
-    waiting = [_of_waiting(pod, cluster) for pod in cluster.waiting_pods]
+    waiting = [asked_of_waiting(pod, cluster) for pod in cluster.waiting_pods]
     waiting += [(each.pod, Admission(ours=True, request=each), ()) for each in cluster.waiting_requests]
     if wishes.pod:
         asked = [each for each in waiting if _is(each[0], wishes.pod, namespace)]
@@ -127,11 +127,12 @@ def _no_such_pod(cluster: Cluster, name: str, namespace: str) -> str:
     return f"there is no pod {namespace}/{name}: {advice}, or write -n for another namespace."
 
 
-def _of_waiting(pod: Pod, cluster: Cluster) -> Asked:
+def asked_of_waiting(pod: Pod, cluster: Cluster) -> Asked:
+    """A pod that waits, with a warning if its scheduler may never ask us about it."""
     ref, admission, resources = asked_of(pod, cluster.settings)
     if admission.ours and pod.scheduler_name and pod.scheduler_name not in _SERVED:
         caution = Caution(
-            "other-scheduler",
+            OTHER_SCHEDULER,
             f"its schedulerName is {pod.scheduler_name}, and only a scheduler that asks Tangram goes by these rules: "
             f"write {OWN_NAME}, or see that {pod.scheduler_name} has Tangram as its extender.",
         )

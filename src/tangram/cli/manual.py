@@ -29,6 +29,36 @@ EPILOGUE: Final = """Exit status: 0 done, 1 the answer is no, 2 the input could 
 Every command explains itself: tangram COMMAND --help
 """
 
+SANDBOX: Final = """Run a GPU cluster on this machine: no GPU, no cluster, no root.
+
+An API server that kubectl talks to, six simulated machines with MetaX and
+Moore Threads cards, and the whole of Tangram as it runs in a cluster:
+  tangram sandbox
+
+Then, in another shell:
+  export KUBECONFIG=.sandbox/kubeconfig
+  kubectl get nodes
+  tangram status
+
+See something happen; the names of the stories are in docs/scenarios.md:
+  tangram sandbox --scenario shared-card
+
+Machines of your own (docs/cluster-file.md):
+  tangram sandbox --cluster cluster.yaml
+
+Keep everything for the next time:
+  tangram sandbox --data ~/my-sandbox
+
+On a real kube-apiserver, kube-controller-manager and kube-scheduler, in a
+checkout in which they were built (make testbed):
+  tangram sandbox --real
+
+Ctrl-C stops it. docs/sandbox.md says what it is and what it is not.
+
+Exit status: 0 stopped, 1 it failed or a story did not end as it should,
+2 the command line or a file could not be read.
+"""
+
 EXPLAIN: Final = """Say where a pod would go and why, or why it waits and what would help.
 
 Why does this pod of the live cluster wait, or where is it?

@@ -13,8 +13,10 @@ from cyclopts import Parameter
 import tangram
 from tangram.cli.documents import read_documents
 from tangram.cli.failures import InputError
+from tangram.cli.files import read_source
 from tangram.daemon.errors import SettingError
 from tangram.daemon.running import FAILED, Supervisor, run_service
+from tangram.daemon.yaml_text import parse_document
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.sandbox.apiserver.journal import JournalError
 from tangram.sandbox.log_file import logging_to
@@ -23,6 +25,7 @@ from tangram.sandbox.scenarios.all import SCENARIOS, play
 from tangram.sandbox.scenarios.stage import Scenario, ScenarioFailed
 from tangram.sandbox.starting import Options, Sandbox
 from tangram.sandbox.starting import sandbox as running_sandbox
+from tangram.wire.clusterfile.reading import is_short_file
 from tangram.wire.errors import WireError
 
 USUAL_FOLDER: Final = Path(".sandbox")
@@ -147,14 +150,23 @@ def _machines(cluster: str, story: Scenario | None) -> tuple[MachineDescription,
             f"--cluster {cluster!r:.80} and --scenario {story.name} do not go together: this story has machines of its "
             "own; leave one of them out."
         )
+    if not cluster:
+        return (
+            read_machines(parse_document(story.cluster))
+            if story is not None and story.cluster
+            else default_machines()
+        )
+    source = read_source(cluster, "--cluster")
+    documents = read_documents(source, lambda _done, _total: None)
+    if len(documents) > 1 or not is_short_file(documents[0]):
+        raise InputError(
+            f"{source.name} is no cluster file: it has one document that begins with 'tangram: cluster/v1' "
+            "(docs/cluster-file.md); write one, or leave --cluster out for the usual machines."
+        )
     try:
-        if cluster:
-            return read_machines(read_documents(cluster)[0])
-        if story is not None and story.cluster:
-            return read_machines(read_documents(story.cluster)[0])
+        return read_machines(documents[0])
     except WireError as error:
-        raise InputError(f"{cluster or (story and story.name)}: {error.sentence}") from None
-    return default_machines()
+        raise InputError(f"{source.name}: {error.sentence}.") from None
 
 
 def _say(line: str) -> None:

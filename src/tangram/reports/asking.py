@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -12,6 +13,9 @@ from tangram.vendors.admission import Admission, admit
 from tangram.vendors.registry import rules_for_all
 from tangram.vendors.settings import AdmissionSettings
 from tangram.wire.clusterfile.fields import nearest
+
+OTHER_SCHEDULER: Final = "other-scheduler"
+"""The caution of a pod whose scheduler may never ask us."""
 
 Asked = tuple[PodRef, Admission, tuple[str, ...]]
 """A pod, what admission says to it, and the resources its containers name."""

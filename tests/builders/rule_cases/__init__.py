@@ -7,7 +7,17 @@ applied to it, sent to the object itself or to one of its subresources. What the
 
 from collections.abc import Sequence
 
-from builders.rule_cases import cluster, config, extending, jobs, policy, pods, pod_updates, services, workloads
+from builders.rule_cases import (
+    cluster,
+    config,
+    extending,
+    jobs,
+    pod_updates,
+    pods,
+    policy,
+    services,
+    workloads,
+)
 from builders.rule_cases.cases import Case
 
 CASES: Sequence[Case] = (

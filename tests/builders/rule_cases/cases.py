@@ -31,12 +31,12 @@ class Case:
         return merged(created, self.change or {})
 
 
-def merged(target: Any, change: Any) -> Any:
+def merged(target: Any, change: Any) -> Any:  # noqa: ANN401 - any JSON, and what becomes of it
     """A merge patch, as RFC 7386 has it; besides, an object applied to a list changes elements by their position."""
     if not isinstance(change, dict):
         return copy.deepcopy(change)
     if isinstance(target, list):
-        elements = cast("list[Any]", copy.deepcopy(target))
+        elements: list[Any] = copy.deepcopy(cast("list[Any]", target))
         for position, value in cast("Object", change).items():
             elements[int(position)] = merged(elements[int(position)], value)
         return elements
@@ -54,19 +54,19 @@ def thing(kind: str, change: Object | None = None, *, version: str = "v1", name:
     return merged({"apiVersion": version, "kind": kind, "metadata": {"name": name}}, change or {})
 
 
-def box(**more: Any) -> Object:
+def box(**more: Any) -> Object:  # noqa: ANN401 - any JSON
     """A container."""
     return {"name": "main", "image": "registry.example/app:1", **more}
 
 
-def pod(*containers: Object, **spec: Any) -> Object:
+def pod(*containers: Object, **spec: Any) -> Object:  # noqa: ANN401 - any JSON
     """No scheduler acts on it, so that it stays as it was made."""
     return thing(
         "Pod", {"spec": {"schedulerName": "nobody", "containers": list(containers) or [box()], **spec}}
     )
 
 
-def template(**spec: Any) -> Object:
+def template(**spec: Any) -> Object:  # noqa: ANN401 - any JSON
     """Of a pod, with the label app=x."""
     return {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [box()], **spec}}
 
@@ -81,4 +81,3 @@ def job(change: Object | None = None) -> Object:
     """A Job that runs one pod once."""
     spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [box()]}}}
     return merged(thing("Job", {"spec": spec}, version="batch/v1"), change or {})
-

@@ -1,7 +1,5 @@
 """Nodes, namespaces, leases, events and what else keeps a cluster together."""
 
-from typing import Any
-
 from builders.rule_cases.cases import Case, Object, merged, thing
 
 
@@ -27,11 +25,12 @@ def new_event(name: str, change: Object | None = None, update: Object | None = N
     return Case(f"new-event-{name}", merged(start, change or {}), update)
 
 
-def lease(name: str, spec: Any, update: Object | None = None) -> Case:
+def lease(name: str, spec: Object, update: Object | None = None) -> Case:
     return Case(f"lease-{name}", thing("Lease", {"spec": spec}, version="coordination.k8s.io/v1"), update)
 
 
 READY = {"type": "Ready", "status": "True", "reason": "Why"}
+NAME_LABEL = "kubernetes.io/metadata.name"
 CAPACITY = {"cpu": "4", "memory": "1024Mi", "example.com/gpu": 8}
 
 CASES = (
@@ -48,7 +47,8 @@ CASES = (
     node("cordon", None, {"spec": {"unschedulable": True}}),
     node("taint", taints({"key": "a", "effect": "NoSchedule"}), {"spec": {"taints": []}}),
     node("taint-bad", taints({"key": "a b", "value": "c d", "effect": "Never"}, {"key": "", "effect": ""})),
-    node("taint-twice", taints({"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule", "value": "b"})),
+    node("taint-twice", taints({"key": "a", "effect": "NoSchedule"},
+                               {"key": "a", "effect": "NoSchedule", "value": "b"})),
     node("taint-time", taints({"key": "a", "effect": "NoExecute", "timeAdded": "2030-01-01T02:00:00+02:00"})),
     node("pod-cidr-bad", {"spec": {"podCIDR": "10.0.0.0", "podCIDRs": ["10.0.0.0"]}}),
     node("pod-cidr-set", None, {"spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"]}}),
@@ -61,9 +61,9 @@ CASES = (
     Case("namespace-name-bad", thing("Namespace", name="ns.dots")),
     Case("namespace-name-too-long", thing("Namespace", name="n" * 64)),
     Case("namespace-finalizers", thing("Namespace", {"spec": {"finalizers": ["example.com/x"]}}, name="ns-finalizers")),
-    Case("namespace-finalizer-bad", thing("Namespace", {"spec": {"finalizers": ["Bad Name"]}}, name="ns-bad-finalizer")),
-    Case("namespace-label-kept", thing("Namespace", {"metadata": {"labels": {"kubernetes.io/metadata.name": "other"}}},
-                                       name="ns-label"), {"metadata": {"labels": {"kubernetes.io/metadata.name": None}}}),
+    Case("namespace-finalizer-bad", thing("Namespace", {"spec": {"finalizers": ["Bad Name"]}}, name="ns-finalizer")),
+    Case("namespace-label-kept", thing("Namespace", {"metadata": {"labels": {NAME_LABEL: "other"}}}, name="ns-label"),
+         {"metadata": {"labels": {NAME_LABEL: None}}}),
     Case("namespace-update", thing("Namespace", name="ns-update"), {"metadata": {"labels": {"a": "b"}},
                                                                     "spec": {"finalizers": []},
                                                                     "status": {"phase": "Terminating"}}),

@@ -32,7 +32,11 @@ def storage(name: str, change: Object, update: Object | None = None) -> Case:
     return Case(f"storage-class-{name}", start, update)
 
 
-GOOD_CLAIM = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1024Mi"}}}
+GOOD_CLAIM = {
+    "accessModes": ["ReadWriteOnce"],
+    "storageClassName": "",
+    "resources": {"requests": {"storage": "1024Mi"}},
+}
 GOOD_VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
 
 CASES = (

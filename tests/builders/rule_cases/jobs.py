@@ -12,10 +12,13 @@ def spec(**fields: object) -> Object:
 
 
 def cron(name: str, change: Object | None = None, update: Object | None = None, on: str = "") -> Case:
-    start = thing("CronJob", spec(schedule="*/5 * * * *", jobTemplate={"spec": job()["spec"]}), version="batch/v1")
+    start = thing(
+        "CronJob", spec(schedule="*/5 * * * *", jobTemplate={"spec": job()["spec"]}), version="batch/v1"
+    )
     return Case(f"cron-job-{name}", merged(start, change or {}), update, on)
 
 
+NO_CODES: list[int] = []
 TIME = "2030-01-01T00:00:00Z"
 
 CASES = (
@@ -41,7 +44,7 @@ CASES = (
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
         {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]})),
     one("failure-policy-bad", spec(podFailurePolicy={"rules": [
-        {"action": "Odd"}, {"action": "FailJob", "onExitCodes": {"operator": "Is", "values": []}}]})),
+        {"action": "Odd"}, {"action": "FailJob", "onExitCodes": {"operator": "Is", "values": NO_CODES}}]})),
     one("replacement-unknown", spec(podReplacementPolicy="Odd")),
     one("managed-by", spec(managedBy="example.com/me")),
     one("managed-by-bad", spec(managedBy="me")),
@@ -55,7 +58,8 @@ CASES = (
     one("suspended-image-changed", spec(suspend=True), spec(template={"spec": {"containers": [box(image="app:2")]}})),
     one("mode-changed", None, spec(completionMode="Indexed")),
     one("backoff-changed", None, spec(backoffLimit=3)),
-    one("status", None, {"status": {"active": 1, "ready": 0, "startTime": TIME, "uncountedTerminatedPods": {}}}, "status"),
+    one("status", None, {"status": {"active": 1, "ready": 0, "startTime": TIME, "uncountedTerminatedPods": {}}},
+        "status"),
     one("status-complete", None, {"status": {"succeeded": 1, "startTime": TIME, "completionTime": TIME, "conditions": [
         {"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]}}, "status"),
     one("status-complete-alone", None, {"status": {"startTime": TIME, "conditions": [

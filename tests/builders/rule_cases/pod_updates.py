@@ -1,13 +1,11 @@
 """Pods as they are changed: hardly anything may be."""
 
-from typing import Any
-
 from builders.rule_cases.cases import Case, Object, box, merged, pod
 
 GATED = pod(schedulingGates=[{"name": "a.b/one"}, {"name": "a.b/two"}], nodeSelector={"a": "b"})
 
 
-def changed(name: str, start: Object | None = None, **spec: Any) -> Case:
+def changed(name: str, start: Object | None = None, **spec: object) -> Case:
     return Case(f"pod-update-{name}", start or pod(), {"spec": spec})
 
 

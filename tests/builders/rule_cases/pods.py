@@ -7,11 +7,13 @@ from builders.rule_cases.cases import Case, Object, box, merged, pod, thing
 GPU = "example.com/gpu"
 
 
-def one(name: str, container: Object | None = None, **spec: Any) -> Case:
+def one(name: str, container: Object | None = None, **spec: Any) -> Case:  # noqa: ANN401 - any JSON
     return Case(name, pod(*([box(**container)] if container is not None else []), **spec))
 
 
-def resources(name: str, requests: Object | None = None, limits: Object | None = None, **spec: Any) -> Case:
+def resources(
+    name: str, requests: Object | None = None, limits: Object | None = None, **spec: object
+) -> Case:
     wanted = {key: value for key, value in (("requests", requests), ("limits", limits)) if value is not None}
     return one(name, {"resources": wanted}, **spec)
 
@@ -80,7 +82,7 @@ CASES = (
     resources("pod-odd-quantities", {"cpu": "1000m", "memory": "1e3"}, {"cpu": "2000m", "memory": "1000000Ki"}),
     resources("pod-quantity-below-a-thousandth", {"cpu": "0.0001"}),
     resources("pod-pod-level-limits", None, {"cpu": "1"}, resources={"limits": {"cpu": "2", "memory": "1Gi"}}),
-    # refused: names and metadata
+    # Names and metadata that are refused.
     Case("pod-name-with-capitals", thing("Pod", {"spec": pod()["spec"]}, name="Bad_Name")),
     Case("pod-name-too-long", thing("Pod", {"spec": pod()["spec"]}, name="a" * 254)),
     labelled("pod-label-value-with-space", {"labels": {"a": "b c"}}),
@@ -97,7 +99,7 @@ CASES = (
         {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "b", "uid": "2", "controller": True}]}),
     labelled("pod-owned-by-an-event", {"ownerReferences": [
         {"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "1"}]}),
-    # refused: containers
+    # Containers that are refused.
     Case("pod-without-containers", thing("Pod", {"spec": {"containers": []}})),
     Case("pod-without-spec", thing("Pod")),
     one("pod-container-without-name", {"name": ""}),
@@ -136,7 +138,7 @@ CASES = (
     one("pod-init-with-probe", None, initContainers=[box(name="i", livenessProbe={"tcpSocket": {"port": 1}})]),
     one("pod-sidecar-restart-never-again", None, initContainers=[box(name="i", restartPolicy="Sometimes")]),
     one("pod-ephemeral-at-create", None, ephemeralContainers=[box(name="e")]),
-    # refused: resources
+    # Resources that are refused.
     resources("pod-request-over-limit", {"cpu": "2"}, {"cpu": "1"}),
     resources("pod-gpu-request-unlike-limit", {GPU: 1}, {GPU: 2}),
     resources("pod-gpu-without-limit", {GPU: 1}),
@@ -148,7 +150,7 @@ CASES = (
     resources("pod-requests-prefix", None, {"requests.example.com/gpu": "1"}),
     resources("pod-hugepages-without-memory", None, {"hugepages-2Mi": "4Mi"}),
     resources("pod-storage-resource", None, {"storage": "1Gi"}),
-    # refused: volumes
+    # Volumes that are refused.
     mounted("pod-mount-ok", {"emptyDir": {}}),
     mounted("pod-volume-name-bad", {"name": "V_1"}),
     mounted("pod-mount-without-path", {}, {"mountPath": ""}),
@@ -165,7 +167,7 @@ CASES = (
     mounted("pod-projected-nothing", {"projected": {"sources": [{}]}}),
     one("pod-two-volumes-one-name", None, volumes=[{"name": "v"}, {"name": "v"}]),
     one("pod-two-mounts-one-path", {"volumeMounts": [{"name": "v", "mountPath": "/v"}] * 2}, volumes=[{"name": "v"}]),
-    # refused: the rest of the pod
+    # The rest of the pod.
     one("pod-restart-policy-unknown", None, restartPolicy="Sometimes"),
     one("pod-dns-policy-unknown", None, dnsPolicy="Mine"),
     one("pod-dns-none-without-servers", None, dnsPolicy="None"),
@@ -197,7 +199,8 @@ CASES = (
         {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}]}}),
     one("pod-affinity-weight", None, affinity={"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
         {"weight": 101, "podAffinityTerm": {"topologyKey": "zone"}}]}}),
-    one("pod-spread-bad", None, topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "No"}]),
+    one("pod-spread-bad", None, topologySpreadConstraints=[
+        {"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "No"}]),
     one("pod-spread-twice", None, topologySpreadConstraints=[
         {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}] * 2),
     one("pod-pull-secret-unnamed", None, imagePullSecrets=[{}]),

@@ -6,7 +6,9 @@ RBAC = "rbac.authorization.k8s.io/v1"
 
 
 def budget(name: str, spec: Object, update: Object | None = None, on: str = "") -> Case:
-    return Case(f"budget-{name}", thing("PodDisruptionBudget", {"spec": spec}, version="policy/v1"), update, on)
+    return Case(
+        f"budget-{name}", thing("PodDisruptionBudget", {"spec": spec}, version="policy/v1"), update, on
+    )
 
 
 def priority(name: str, change: Object, update: Object | None = None, called: str = "") -> Case:

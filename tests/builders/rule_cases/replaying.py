@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,7 +35,7 @@ _TOLD = re.compile(r"^(\w+ value): [\[{].*[\]}](: [^{}\[\]]*)?$", re.DOTALL)
 def settled(thing: Object) -> Answer:
     """An object without its versions and times, with words for what is given out anew each time."""
     uid = thing["metadata"].get("uid", "")
-    text = _SUFFIX.sub("kube-api-access-SUFFIX", json.dumps(thing))
+    text = _SUFFIX.sub("kube-api-access-given", json.dumps(thing))
     if uid:
         text = text.replace(uid, "UID")
     copied = cast("Object", json.loads(text))
@@ -55,12 +56,12 @@ def settled(thing: Object) -> Answer:
 
 def _settle_service(spec: Object) -> None:
     if spec.get("clusterIP") not in {None, "None"}:
-        spec |= {"clusterIP": "ADDRESS", "clusterIPs": ["ADDRESS"]}
+        spec |= {"clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"]}
     for port in spec.get("ports", []):
         if "nodePort" in port:
-            port["nodePort"] = "GIVEN"
+            port["nodePort"] = 30000
     if "healthCheckNodePort" in spec:
-        spec["healthCheckNodePort"] = "GIVEN"
+        spec["healthCheckNodePort"] = 30000
 
 
 def recorded() -> dict[str, list[Answer]]:
@@ -95,8 +96,18 @@ def _created(case: Case, rules: Rules) -> tuple[Object, list[Fault]]:
     return thing, faults
 
 
+def is_established(thing: Object) -> bool:
+    """Whether a definition has its names, which takes the real server a moment."""
+    return any(
+        each["type"] == "Established" and each["status"] == "True"
+        for each in thing.get("status", {}).get("conditions") or ()
+    )
+
+
 def _replaced(case: Case, rules: Rules, old: Object) -> tuple[Object, list[Fault]]:
     old = copy.deepcopy(old) | {"metadata": old["metadata"] | {"creationTimestamp": MADE}}
+    if case.kind.kind == "CustomResourceDefinition":
+        old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
     new = case.replacement(old)
     # A server puts back what nobody may write before it asks anybody.
     if "generation" in old["metadata"]:
@@ -110,7 +121,7 @@ def _priority_class(pod: Object) -> Object | None:
     return next((each for each in SYSTEM_PRIORITY_CLASSES if each["metadata"]["name"] == name), None)
 
 
-def _answer(kind: Kind, play: Any) -> Answer:
+def _answer(kind: Kind, play: Callable[[], tuple[Object, list[Fault]]]) -> Answer:
     try:
         thing, faults = play()
         if not faults:
@@ -125,7 +136,9 @@ def comparable(answer: Answer) -> object:
     """An answer without what need not agree: the order of causes, and the Go structs that some of them print."""
     if "refused" not in answer:
         return answer
-    causes = {(each["field"], each["reason"], _masked(each["message"])) for each in answer.get("causes") or ()}
+    causes = {
+        (each["field"], each["reason"], _masked(each["message"])) for each in answer.get("causes") or ()
+    }
     return answer["refused"], answer["reason"], sorted(causes) if causes else answer["message"]
 
 

@@ -3,7 +3,9 @@
 from builders.rule_cases.cases import Case, Object, box, merged, template, thing, workload
 
 
-def of(kind: str, name: str, change: Object | None = None, update: Object | None = None, on: str = "") -> Case:
+def of(
+    kind: str, name: str, change: Object | None = None, update: Object | None = None, on: str = ""
+) -> Case:
     return Case(f"{kind.lower()}-{name}", workload(kind, change), update, on)
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from builders.schema_cases.bodies import YAML, Body
 from builders.schema_cases.definitions import GROUP, WIDGET
@@ -82,12 +82,12 @@ def strict_refusal(texts: list[str], kind: Kind) -> str:
 def bare(schema: Any) -> Any:  # noqa: ANN401 - any JSON value, and the same kind of it again
     """A schema without what a server says to people, and without what means nothing."""
     if isinstance(schema, list):
-        return [bare(each) for each in schema]
+        return [bare(each) for each in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
-    said = {
+    said: Object = {
         name: {field: bare(inner) for field, inner in value.items()} if name == "properties" else bare(value)
-        for name, value in schema.items()
+        for name, value in cast("Object", schema).items()
         if name not in {"description", "x-kubernetes-unions", "x-kubernetes-group-version-kind"}
     }
     if "required" in said:

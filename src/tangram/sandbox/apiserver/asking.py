@@ -18,6 +18,7 @@ TABLE: Final = "Table"
 PARTIAL: Final = "PartialObjectMetadata"
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
 
+_OF_NAMESPACES: Final = frozenset({"status", "finalize"})
 _FORMS: Final = {"application/json": JSON, "application/yaml": YAML, "*/*": JSON, "application/*": JSON}
 
 
@@ -70,15 +71,12 @@ def locate(registry: Registry, path: str) -> Target | None:
         case _:
             return None
     namespace = ""
-    match rest:
-        case ["namespaces", namespace, plural, *rest] if not (
-            group == "" and len(rest) == 0 and plural in ("status", "finalize")
-        ):
-            pass
-        case [plural, *rest]:
-            pass
-        case _:
-            return None
+    # `namespaces/NAME/status` is a part of a namespace; with anything else in its place it leads into one.
+    if len(rest) > 2 and rest[0] == "namespaces" and not (group == "" and rest[2] in _OF_NAMESPACES):  # noqa: PLR2004
+        namespace, rest = rest[1], rest[2:]
+    if not rest:
+        return None
+    plural, *rest = rest
     kind = registry.find(group, version, plural)
     if kind is None or len(rest) > 2 or (namespace and not kind.namespaced):
         return None

@@ -14,11 +14,13 @@ import yaml
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import JSON, YAML, Ask
 from tangram.sandbox.apiserver.kinds import Kind
+from tangram.sandbox.apiserver.protobuf import MEDIA, Unreadable, read_protobuf
 from tangram.sandbox.apiserver.refusals import Refused, bad_request
 from tangram.sandbox.apiserver.schemas import read_json, read_yaml, unknown_fields, wrong_types
 from tangram.sandbox.apiserver.shape import Shape
 
 LARGEST: Final = 3 * 1024 * 1024
+_READ: Final = (JSON, YAML, MEDIA)
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
 
 
@@ -29,11 +31,12 @@ class Body(msgspec.Struct):
 
 def read_body(ask: Ask, body: bytes, kind: Kind, shape: Shape) -> Body:
     """A whole object of a kind. Raises `Refused`."""
-    if ask.content not in (JSON, YAML, "application/vnd.kubernetes.protobuf"):
-        raise unsupported(ask.content, [JSON, YAML])
-    if ask.content not in (JSON, YAML):
-        raise unsupported(ask.content, [JSON, YAML])
-    thing, duplicates = _parsed(body, as_yaml=ask.content == YAML)
+    if ask.content == MEDIA:
+        thing, duplicates = _from_protobuf(body, kind.definition), list[str]()
+    elif ask.content in (JSON, YAML):
+        thing, duplicates = _parsed(body, as_yaml=ask.content == YAML)
+    else:
+        raise unsupported(ask.content, _READ)
     check_type(thing, kind)
     return Body(thing, check_fields(ask, thing, duplicates, kind, shape))
 
@@ -99,6 +102,24 @@ def unsupported(content: str, legal: Sequence[str]) -> Refused:
         if content
         else "the request has no content type",
     )
+
+
+def read_options(ask: Ask, body: bytes, definition: str) -> Object:
+    """What a request says of itself, such as DeleteOptions; nothing where it says nothing. Raises `Refused`."""
+    if not body.strip():
+        return {}
+    if ask.content == MEDIA:
+        return _from_protobuf(body, definition)
+    return _parsed(body, as_yaml=ask.content == YAML)[0]
+
+
+def _from_protobuf(body: bytes, definition: str) -> Object:
+    if not definition:
+        raise unsupported(MEDIA, [JSON, YAML])
+    try:
+        return read_protobuf(body, definition)
+    except Unreadable as error:
+        raise bad_request(f"the body cannot be read as protobuf: {error}") from None
 
 
 def _parsed(body: bytes, *, as_yaml: bool) -> tuple[Object, list[str]]:

@@ -15,6 +15,7 @@ import msgspec
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import Ask, Target
+from tangram.sandbox.apiserver.bodies import read_options
 from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.selecting import read_selection
 from tangram.sandbox.apiserver.showing import resource_of
@@ -22,6 +23,7 @@ from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.sandbox.apiserver.writing import moment
 from tangram.wire import loose
 
+OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 _POLICIES: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
@@ -133,13 +135,7 @@ class Deleter:
 
 def read_wish(ask: Ask, body: bytes) -> Wish:
     """Raises `Refused`."""
-    written: Object = {}
-    if body.strip():
-        try:
-            found = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise bad_request(f"the options of the deletion cannot be read: {error}") from None
-        written = dict(loose.members(found))
+    written = read_options(ask, body, OPTIONS)
     query = ask.query
     grace = written.get("gracePeriodSeconds", query.get("gracePeriodSeconds") or None)
     policy = written.get("propagationPolicy", query.get("propagationPolicy") or None)

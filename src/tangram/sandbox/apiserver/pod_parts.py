@@ -10,8 +10,8 @@ import msgspec
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.admission import Admission, Occasion
-from tangram.sandbox.apiserver.asking import Ask, Target
-from tangram.sandbox.apiserver.bodies import read_body
+from tangram.sandbox.apiserver.asking import JSON, Ask, Target
+from tangram.sandbox.apiserver.bodies import read_body, read_options
 from tangram.sandbox.apiserver.deleting import Deleter
 from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
@@ -22,6 +22,7 @@ from tangram.sandbox.apiserver.writing import moment
 from tangram.wire import loose
 
 PODS: Final = ("", "pods")
+EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 BUDGETS: Final = ("policy", "poddisruptionbudgets")
 DONE: Final[Object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -71,12 +72,7 @@ class PodParts:
 
     async def evict(self, ask: Ask, body: bytes) -> Object:
         """Delete a pod if its disruption budget has room for it."""
-        written: Object = {}
-        if body.strip():
-            try:
-                written = dict(loose.members(msgspec.json.decode(body)))
-            except msgspec.DecodeError as error:
-                raise bad_request(f"the eviction cannot be read: {error}") from None
+        written = read_options(ask, body, EVICTION)
         said = loose.text(loose.members(written.get("metadata")).get("name"))
         name = ask.target.name
         if said and said != name:
@@ -95,7 +91,7 @@ class PodParts:
             self._store.put(spot, marked)
             # It has just been marked, which is a newer version than the one asked about.
             options["preconditions"] = {"uid": loose.members(options.get("preconditions")).get("uid", "")}
-        deleting = msgspec.structs.replace(ask, target=target, method="DELETE")
+        deleting = msgspec.structs.replace(ask, target=target, method="DELETE", content=JSON)
         await self._deleter.delete(deleting, msgspec.json.encode(options))
         return DONE
 

@@ -8,14 +8,16 @@ import msgspec
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import Ask, Target
+from tangram.sandbox.apiserver.bodies import read_options, read_patch
 from tangram.sandbox.apiserver.patching import apply_json_patch, apply_merge_patch
-from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, not_found
+from tangram.sandbox.apiserver.refusals import Refused, conflict, not_found
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.showing import resource_of
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.sandbox.apiserver.writing import JSON_PATCH, MODIFIED_MEANWHILE, Writer
 from tangram.wire import loose
 
+SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _BUILT_IN: Final = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 
 
@@ -32,13 +34,11 @@ class Scaling:
         """Replace or patch the number."""
         thing = self._thing(ask)
         scale = self._scale(ask, thing)
-        try:
-            written = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise bad_request(f"the scale cannot be read: {error}") from None
         if ask.method == "PATCH":
-            patched = apply_json_patch if ask.content == JSON_PATCH else apply_merge_patch
-            written = patched(scale, written)
+            change, _ = read_patch(ask, body)
+            written = (apply_json_patch if ask.content == JSON_PATCH else apply_merge_patch)(scale, change)
+        else:
+            written = read_options(ask, body, SCALE)
         wanted = loose.members(loose.members(written).get("spec")).get("replicas") or 0
         number = loose.integer(wanted)
         kind, name = ask.target.kind, ask.target.name

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import JSON, YAML, Ask, Form, Target, locate, read_accept
-from tangram.sandbox.apiserver.bodies import LARGEST, read_body
+from tangram.sandbox.apiserver.bodies import LARGEST, read_body, read_options
 from tangram.sandbox.apiserver.documents import Documents
 from tangram.sandbox.apiserver.identities import NOBODY, Person
 from tangram.sandbox.apiserver.parts import Parts
@@ -24,8 +24,8 @@ from tangram.sandbox.apiserver.refusals import Refused
 from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.showing import many, one
 from tangram.sandbox.apiserver.writing import Written
-from tangram.wire import loose
 
+TOKEN_REQUEST: Final = "io.k8s.api.authentication.v1.TokenRequest"  # noqa: S105 - the name of a type
 HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 PUBLIC: Final = frozenset({*HEALTH, "version"})
 
@@ -134,7 +134,9 @@ class Serving:
             case "eviction", _:
                 return self._object(ask, await parts.pods.evict(ask, body), 201)
             case "token", _:
-                return self._object(ask, parts.reviews.token(ask, _read_loosely(body)), 201)
+                return self._object(
+                    ask, parts.reviews.token(ask, read_options(ask, body, TOKEN_REQUEST)), 201
+                )
             case "scale", "GET":
                 return self._object(ask, parts.scaling.get(ask))
             case "scale", _:
@@ -202,14 +204,6 @@ def _ask(request: web.Request, target: Target, person: Person, accept: str) -> A
         content=content,
         agent=request.headers.get("User-Agent", ""),
     )
-
-
-def _read_loosely(body: bytes) -> Object:
-    try:
-        found: object = msgspec.json.decode(body) if body.strip() else {}
-    except msgspec.DecodeError as error:
-        raise Refused(400, "BadRequest", f"the request cannot be read: {error}") from None
-    return dict(loose.members(found))
 
 
 def _json(form: Form, thing: Object, status: int = 200, warnings: Sequence[str] = ()) -> web.Response:

@@ -49,22 +49,24 @@ class Accounts:
         namespace = self._namespaces.get(Key("", name))
         if namespace is None or is_going(namespace):
             return
-        try:
-            if self._accounts.get(Key(name, ACCOUNT)) is None:
-                await self._hands.create(
-                    self._accounts, {"metadata": {"name": ACCOUNT, "namespace": name}}, name
-                )
-            await self._certificate(name)
-        except ApiError as error:
-            # Somebody was faster, or the namespace is going: both are fine.
-            if error.status != CONFLICT and not namespace_ends(error):
-                raise
+        for make in (self._account, self._certificate):
+            try:
+                await make(name)
+            except ApiError as error:
+                # Somebody was faster, or the namespace is going: both are fine, and no reason to leave out the rest.
+                if error.status != CONFLICT and not namespace_ends(error):
+                    raise
+
+    async def _account(self, namespace: str) -> None:
+        if self._accounts.get(Key(namespace, ACCOUNT)) is None:
+            body: Object = {"metadata": {"name": ACCOUNT, "namespace": namespace}}
+            await self._hands.create(self._accounts, body, namespace)
 
     async def _certificate(self, namespace: str) -> None:
         there = self._maps.get(Key(namespace, CERTIFICATE))
         data = {FILE: self._authority}
         if there is None:
-            about = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints."
+            about = "The authority by which programs inside the cluster recognise its API server."
             metadata: Object = {
                 "name": CERTIFICATE,
                 "namespace": namespace,

@@ -72,9 +72,9 @@ class Budgets:
     def _pod_changed(self, before: Object | None, after: Object | None) -> None:
         if before is not None and after is not None and _facts(before) == _facts(after):
             return
-        for pod in (before, after):
-            for budget in [] if pod is None else self._budgets.in_namespace(key_of(pod).namespace):
-                if selects(spec_of(budget).get("selector"), labels_of(pod or {})):
+        for pod in filter(None, (before, after)):
+            for budget in self._budgets.in_namespace(key_of(pod).namespace):
+                if selects(spec_of(budget).get("selector"), labels_of(pod)):
                     self.queue.add(key_of(budget))
 
     def _size_changed(self, before: Object | None, after: Object | None) -> None:
@@ -104,7 +104,7 @@ class Budgets:
             await self._hands.write_status(self._budgets, budget, status_in_doubt(budget, str(error), now))
             return
         disrupted = still_expected(budget, pods, now)
-        status = status_after(budget, pods, expected, desired, disrupted, now)
+        status = status_after(budget, pods, disrupted, now, expected=expected, desired=desired)
         await self._hands.write_status(self._budgets, budget, status)
         if disrupted:
             ends = [moment(text) for text in disrupted.values()]
@@ -190,18 +190,20 @@ def still_expected(budget: Object, pods: Sequence[Object], now: Now) -> dict[str
 def status_after(
     budget: Object,
     pods: Sequence[Object],
-    expected: int,
-    desired: int,
     disrupted: Mapping[str, str],
     now: Now,
+    *,
+    expected: int,
+    desired: int,
 ) -> Object:
+    """What a budget over these pods says of itself."""
     healthy = sum(
         is_ready(pod) and not is_going(pod) and pod["metadata"]["name"] not in disrupted for pod in pods
     )
     allowed = max(healthy - desired, 0) if expected > 0 else 0
     generation = generation_of(budget)
     reason = "SufficientPods" if allowed else "InsufficientPods"
-    told = _condition(budget, allowed > 0, reason, "", generation, now)
+    told = _condition(budget, "True" if allowed else "False", (reason, ""), generation, now)
     status: Object = {
         "conditions": _with(budget, told),
         "currentHealthy": healthy,
@@ -219,13 +221,13 @@ def status_in_doubt(budget: Object, why: str, now: Now) -> Object:
     for name in ("currentHealthy", "desiredHealthy", "expectedPods"):
         status.setdefault(name, 0)
     status["disruptionsAllowed"] = 0
-    told = _condition(budget, False, "SyncFailed", why, status.get("observedGeneration") or 0, now)
+    told = _condition(budget, "False", ("SyncFailed", why), status.get("observedGeneration") or 0, now)
     return status | {"conditions": _with(budget, told)}
 
 
-def _condition(budget: Object, holds: bool, reason: str, message: str, generation: int, now: Now) -> Object:  # noqa: FBT001 - a condition is true or false
+def _condition(budget: Object, status: str, told: tuple[str, str], generation: int, now: Now) -> Object:
     before = find_condition(conditions_of(budget), ALLOWED)
-    status = "True" if holds else "False"
+    reason, message = told
     since = before["lastTransitionTime"] if before and before["status"] == status else written(now)
     made: Object = {
         "type": ALLOWED,

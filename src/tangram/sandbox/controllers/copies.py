@@ -162,6 +162,7 @@ def without_managers(thing: Object) -> Object:
 
 
 def metadata_only(thing: Object) -> Object:
+    """Who an object is, and nothing else of it."""
     return {"metadata": without_managers(thing)["metadata"]}
 
 

@@ -1,7 +1,7 @@
 """Schedules in five fields, as cron knows them: minute, hour, day of month, month, day of week.
 
-Lists, ranges, steps and names of months and days are understood, `@hourly` and its kin too, and `CRON_TZ=` is refused as
-Kubernetes refuses it. A day is meant when either of the two day fields names it, unless one of them is a star.
+Lists, ranges, steps and names of months and days are understood, `@hourly` and its kin too. A day is meant when either
+of the two day fields names it, unless one of them is a star: then the other decides.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def read_schedule(text: str, zone: str = "") -> Schedule:
         raise Unreadable(f"expected exactly 5 fields, found {len(fields)}: {fields}")
     try:
         place: dt.tzinfo = ZoneInfo(zone) if zone else dt.UTC
-    except (ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError) as error:
         raise Unreadable(f"unknown time zone {zone}") from error
     minute, hour, day, month, weekday = fields
     return Schedule(

@@ -50,6 +50,8 @@ class Limits(Struct, frozen=True):
 
     surge: int
     unavailable: int
+    least: int = 0
+    """Seconds for which a pod must be ready to count as available."""
 
 
 def tolerations_for(spec: Object) -> list[Object]:
@@ -67,6 +69,7 @@ def tolerations_for(spec: Object) -> list[Object]:
 
 
 def fit_of(template: Object, tolerations: Sequence[Object], node: Object) -> Fit:
+    """Whether a node should have a pod of this template, or may keep the one it has."""
     spec = part(template, "spec")
     named = spec.get("nodeName")
     if (named and named != node["metadata"]["name"]) or not wants(spec, node):
@@ -108,13 +111,17 @@ def node_for(pod: Object) -> str:
 
 
 def limits_of(owner: Object, wanted: int) -> Limits:
+    """Of so many pods in all; where nothing may come on top and nothing may be missing, one may be missing."""
     rolling = part(spec_of(owner), "updateStrategy", "rollingUpdate")
     surge = share(rolling.get("maxSurge", 0), wanted, up=True)
     unavailable = share(rolling.get("maxUnavailable", 1), wanted, up=True)
-    return Limits(surge, unavailable if surge or unavailable else 1)
+    least = spec_of(owner).get("minReadySeconds") or 0
+    return Limits(surge, unavailable if surge or unavailable else 1, least)
 
 
 def oldest_first(pods: Sequence[Object]) -> list[Object]:
+    """Bound ones before others, then by age."""
+
     def rank(pod: Object) -> tuple[bool, str, str]:
         return not spec_of(pod).get("nodeName"), created_at(pod), pod["metadata"]["name"]
 
@@ -135,6 +142,7 @@ def surplus_on(pods: Sequence[Object], digest: str, least: int, now: Now, *, sur
 
 
 def living(pods: Sequence[Object]) -> list[Object]:
+    """Pods that run or may run yet."""
     return [pod for pod in pods if not is_going(pod) and phase_of(pod) not in ("Failed", "Succeeded")]
 
 
@@ -149,7 +157,6 @@ def next_step(
     fits: Mapping[str, Fit],
     digest: str,
     limits: Limits,
-    least: int,
     now: Now,
 ) -> Step:
     """What a rolling update may do now. Nodes whose pods the ordinary rules still have to sort out are left alone."""
@@ -164,32 +171,30 @@ def next_step(
         else:
             pairs[node] = (new[0] if new else None, old[0] if old else None)
     if limits.surge:
-        return _with_surge(pairs, fits, busy, limits, least, now)
-    return _without_surge(pairs, busy, limits, least, now)
+        return _with_surge(pairs, fits, busy, limits, now)
+    return _without_surge(pairs, busy, limits, now)
 
 
 _Pairs = Mapping[str, tuple[Object | None, Object | None]]
 
 
-def _without_surge(pairs: _Pairs, busy: int, limits: Limits, least: int, now: Now) -> Step:
+def _without_surge(pairs: _Pairs, busy: int, limits: Limits, now: Now) -> Step:
     broken: list[Object] = []
     candidates: list[Object] = []
     missing = busy
     for new, old in pairs.values():
         if old is not None and new is None:
-            if is_available(old, least, now):
+            if is_available(old, limits.least, now):
                 candidates.append(old)
             else:
                 broken.append(old)
                 missing += 1
-        elif new is None or old is not None or not is_available(new, least, now):
+        elif new is None or old is not None or not is_available(new, limits.least, now):
             missing += 1
     return Step(broken + candidates[: max(limits.unavailable - missing, 0)], [])
 
 
-def _with_surge(
-    pairs: _Pairs, fits: Mapping[str, Fit], surged: int, limits: Limits, least: int, now: Now
-) -> Step:
+def _with_surge(pairs: _Pairs, fits: Mapping[str, Fit], surged: int, limits: Limits, now: Now) -> Step:
     doomed: list[Object] = []
     displaced: list[Object] = []
     at_once: list[str] = []
@@ -197,17 +202,17 @@ def _with_surge(
     working = 0
     for node, (new, old) in pairs.items():
         shown = old if old is not None else new
-        working += shown is not None and is_available(shown, least, now)
+        working += shown is not None and is_available(shown, limits.least, now)
         if old is None:
             continue
         if new is not None:
-            if is_available(new, least, now):
+            if is_available(new, limits.least, now):
                 doomed.append(old)
             else:
                 surged += 1
             continue
         wanted = node in fits and fits[node].starts
-        works = is_available(old, least, now)
+        works = is_available(old, limits.least, now)
         if wanted:
             (candidates if works else at_once).append(node)
         else:

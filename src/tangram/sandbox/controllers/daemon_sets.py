@@ -72,9 +72,8 @@ class DaemonSets:
 
     def _node_changed(self, before: Object | None, after: Object | None) -> None:
         """A heartbeat changes nothing for us; labels, taints and the node's coming and going do."""
-        if before is not None and after is not None:
-            if labels_of(before) == labels_of(after) and taints_of(before) == taints_of(after):
-                return
+        if before is not None and after is not None and _place_facts(before) == _place_facts(after):
+            return
         for key in self._sets.things:
             self.queue.add(key)
 
@@ -101,9 +100,8 @@ class DaemonSets:
     def _fits_of(self, owner: Object) -> dict[str, Fit]:
         """Of every node; asked again only of nodes and templates that have changed."""
         template = spec_of(owner)["template"]
-        known, fits = self._fits.get(uid_of(owner), (None, {}))
-        if known != template:
-            fits = {}
+        known = self._fits.get(uid_of(owner))
+        fits: _Fits = known[1] if known is not None and known[0] == template else {}
         tolerations = tolerations_for(part(template, "spec"))
         fresh: _Fits = {}
         for key, node in self._nodes.things.items():
@@ -149,8 +147,7 @@ class DaemonSets:
         self, owner: Object, by_node: dict[str, list[Object]], fits: dict[str, Fit], digest: str, now: Now
     ) -> None:
         wanted = sum(fit.starts for fit in fits.values())
-        least = spec_of(owner).get("minReadySeconds") or 0
-        step = next_step(by_node, fits, digest, limits_of(owner, wanted), least, now)
+        step = next_step(by_node, fits, digest, limits_of(owner, wanted), now)
         await self._carry_out(owner, step.nodes, step.doomed, digest)
 
     def _ended(self, owner: Object, node: str, pods: list[Object]) -> list[Object]:
@@ -209,6 +206,10 @@ class DaemonSets:
         self._hands.tell(COMPONENT, DAEMON_SETS, owner, reason, message, bad=bad)
 
 
+def _place_facts(node: Object) -> tuple[object, object]:
+    return labels_of(node), taints_of(node)
+
+
 def _by_node(pods: list[Object]) -> dict[str, list[Object]]:
     """By the node each is meant for; pods that have ended and are going are nobody's business any more."""
     found: defaultdict[str, list[Object]] = defaultdict(list)
@@ -222,8 +223,9 @@ def _by_node(pods: list[Object]) -> dict[str, list[Object]]:
 def status_after(
     owner: Object, by_node: dict[str, list[Object]], fits: dict[str, Fit], digest: str, now: Now
 ) -> Object:
+    """What a DaemonSet with these pods says of itself."""
     least = spec_of(owner).get("minReadySeconds") or 0
-    counts = dict.fromkeys(
+    counts: dict[str, int] = dict.fromkeys(
         (
             "desiredNumberScheduled",
             "currentNumberScheduled",

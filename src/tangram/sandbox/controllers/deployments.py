@@ -327,7 +327,7 @@ def _same(found: Object, replica_set: Object) -> bool:
 
 def _bare(template: Object) -> tuple[Object, Object]:
     metadata = {key: value for key, value in part(template, "metadata").items() if value is not None}
-    labels = {key: value for key, value in (metadata.pop("labels", None) or {}).items() if key != HASH}
+    labels = {key: value for key, value in part(metadata, "labels").items() if key != HASH}
     return {**metadata, "labels": labels}, part(template, "spec")
 
 

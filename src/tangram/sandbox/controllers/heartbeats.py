@@ -1,8 +1,8 @@
 """Nodes that fall silent: their kubelet renews a lease, and when it is too old nobody knows how the node is.
 
-Leases are not followed, because that would be the busiest thing in an idle cluster. They are read when the first of them
-could be too old, which with kubelets that are well is every half minute. The age is taken from the lease's own time, so
-kubelets on other machines need a clock as right as ours.
+Leases are not followed, because that would be the busiest thing in an idle cluster. They are read when the first of
+them could be too old, which with kubelets that are well is every half minute. The age is taken from the lease's own
+time, so kubelets on other machines need a clock as right as ours.
 """
 
 from __future__ import annotations
@@ -56,11 +56,10 @@ class Heartbeats:
         elif after is None and before is not None:
             self._heard.pop(uid_of(before), None)
             self._tell(before, "RemovingNode", _event(before, "Removing Node {} from Controller"))
-        elif before is not None and after is not None:
+        elif before is not None and after is not None and not is_ready(before) and is_ready(after):
             # A node that is well again has to be watched again.
-            if not is_ready(before) and is_ready(after):
-                self._heard[uid_of(after)] = (_sign(after, None), self._hands.clock())
-                self.queue.add("all")
+            self._heard[uid_of(after)] = (_sign(after, None), self._hands.clock())
+            self.queue.add("all")
 
     async def look(self, _all: str) -> None:
         """Read every lease once, mark the silent, and say when to look again."""

@@ -35,6 +35,7 @@ class JobBackoff:
 
 
 def seconds_to_wait(record: tuple[int, float], now: float) -> float:
+    """Until the next pod may come."""
     failures, last = record
     if not failures:
         return 0.0

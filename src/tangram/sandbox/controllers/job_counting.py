@@ -25,6 +25,7 @@ from tangram.sandbox.controllers.reading import (
     finalizers_of,
     find_condition,
     is_going,
+    part,
     phase_of,
     spec_of,
     uid_of,
@@ -120,7 +121,8 @@ def _tell_ended(view: JobView, end: Object | None) -> tuple[list[Object], bool]:
     indexed = is_indexed(job)
     ordered = sorted(view.pods, key=lambda pod: index_of(pod) or 0) if indexed else view.pods
     over = is_going(job) or end is not None
-    met = end is not None and end["type"] == SUCCESS_MET
+    # Of a Job that has failed every pod that has not succeeded counts as failed.
+    gave_up = end is not None and end["type"] != SUCCESS_MET
     to_release: list[Object] = []
     fresh: set[int] = set()
     all_seen = True
@@ -139,10 +141,8 @@ def _tell_ended(view: JobView, end: Object | None) -> tuple[list[Object], bool]:
                 fresh.add(index_of(pod) or 0)
             elif not indexed and uid not in uncounted.get("succeeded", []):
                 uncounted["succeeded"] = [*uncounted.get("succeeded", []), uid]
-        elif failed or (end is not None and not met):
-            # Of a Job that has failed every pod that has not succeeded counts as failed.
-            if uid not in uncounted.get("failed", []) and has_place(pod, job):
-                uncounted["failed"] = [*uncounted.get("failed", []), uid]
+        elif (failed or gave_up) and uid not in uncounted.get("failed", []) and has_place(pod, job):
+            uncounted["failed"] = [*uncounted.get("failed", []), uid]
     if indexed:
         done = view.done_before | fresh
         _set(status, "completedIndexes", write_indexes(done))
@@ -152,9 +152,9 @@ def _tell_ended(view: JobView, end: Object | None) -> tuple[list[Object], bool]:
 
 def _move_counted(status: Object, tracked: set[str]) -> None:
     """Pods without a finalizer are counted, and need not be named any more."""
-    uncounted = status["uncountedTerminatedPods"] = dict(status.get("uncountedTerminatedPods") or {})
+    uncounted = status["uncountedTerminatedPods"] = dict(part(status, "uncountedTerminatedPods"))
     for name in ("succeeded", "failed"):
-        named = uncounted.get(name) or []
+        named: list[str] = uncounted.get(name) or []
         left = [uid for uid in named if uid in tracked]
         if len(left) != len(named):
             status[name] = (status.get(name) or 0) + len(named) - len(left)

@@ -13,6 +13,7 @@ INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 def index_of(pod: Object) -> int | None:
+    """A pod's number within its Job."""
     text = annotations_of(pod).get(INDEX, "")
     return int(text) if text.isdecimal() else None
 

@@ -1,7 +1,7 @@
 """What a Job and its pods amount to: how many succeeded and failed, how many should run, and whether it is over.
 
-Pods carry a finalizer until they are counted, so that none is counted twice and none is lost, however late anybody looks:
-first the pod's uid is written into the Job's status as not yet counted, then its finalizer goes, then it is counted.
+Pods carry a finalizer until they are counted, so that none is counted twice and none is lost, however late anybody
+looks: first the pod's uid is written into the Job's status as not yet counted, then its finalizer goes, then it counts.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ UNSUPPORTED: Final = ("podFailurePolicy", "successPolicy", "backoffLimitPerIndex
 
 
 def condition(kind: str, status: str, reason: str, message: str, now: Now) -> Object:
+    """A condition of a Job, from now on."""
     moment_now = written(now)
     return {
         "type": kind,
@@ -50,22 +51,27 @@ def condition(kind: str, status: str, reason: str, message: str, now: Now) -> Ob
 
 
 def is_finished(job: Object) -> bool:
+    """Whether the last word on a Job is spoken."""
     return any(each["type"] in (COMPLETE, FAILED) and each["status"] == "True" for each in conditions_of(job))
 
 
 def is_indexed(job: Object) -> bool:
+    """Whether each of its pods has a number."""
     return spec_of(job).get("completionMode") == "Indexed"
 
 
 def is_suspended(job: Object) -> bool:
+    """Whether it is to have no pods for now."""
     return spec_of(job).get("suspend") or False
 
 
 def is_tracked(pod: Object) -> bool:
+    """Whether a pod has yet to be counted."""
     return TRACKING in finalizers_of(pod)
 
 
 def replaces_only_failed(job: Object) -> bool:
+    """Whether a pod is replaced only once it has really ended."""
     return spec_of(job).get("podReplacementPolicy") == "Failed"
 
 
@@ -103,9 +109,11 @@ class JobView:
 
 
 def view_of(job: Object, pods: Sequence[Object]) -> JobView:
+    """Count the pods of a Job as they are now."""
     status = status_of(job)
     uncounted = part(status, "uncountedTerminatedPods")
-    told_succeeded, told_failed = uncounted.get("succeeded") or [], uncounted.get("failed") or []
+    told_succeeded: list[str] = uncounted.get("succeeded") or []
+    told_failed: list[str] = uncounted.get("failed") or []
     view = JobView(job, list(pods))
     view.active = [pod for pod in pods if is_active(pod)]
     view.terminating = sum(is_going(pod) and not is_ended(pod) for pod in pods)
@@ -141,6 +149,7 @@ def wanted_active(view: JobView) -> int:
 
 
 def is_complete(view: JobView, active: int) -> bool:
+    """Whether enough pods have succeeded and none is left running."""
     completions = spec_of(view.job).get("completions")
     if active:
         return False

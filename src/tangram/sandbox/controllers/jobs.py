@@ -39,6 +39,7 @@ from tangram.sandbox.controllers.reading import (
     find_condition,
     is_going,
     is_ready,
+    items,
     key_of,
     moment,
     spec_of,
@@ -260,8 +261,8 @@ def job_pod(job: Object, index: int | None) -> Object:
     spec["hostname"] = f"{name}-{index}"
     told = {"name": ENVIRONMENT, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}}
     for container in [*spec.get("initContainers", []), *spec["containers"]]:
-        if all(each["name"] != ENVIRONMENT for each in container.get("env") or []):
-            container["env"] = [*(container.get("env") or []), told]
+        if all(each["name"] != ENVIRONMENT for each in items(container, "env")):
+            container["env"] = [*items(container, "env"), told]
     return pod
 
 

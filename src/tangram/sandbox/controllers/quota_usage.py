@@ -93,7 +93,8 @@ def counted_resource(name: str, served: Sequence[Resource]) -> Resource | None:
 
 def in_scopes(quota: Object, pod: Object) -> bool:
     """Whether a quota with scopes is about this pod."""
-    rules = [{"scopeName": name, "operator": "Exists"} for name in spec_of(quota).get("scopes") or []]
+    scopes: list[str] = spec_of(quota).get("scopes") or []
+    rules: list[Object] = [{"scopeName": name, "operator": "Exists"} for name in scopes]
     rules += items(spec_of(quota), "scopeSelector", "matchExpressions")
     return all(_in_scope(rule, pod) for rule in rules)
 
@@ -106,7 +107,8 @@ def _in_scope(rule: Object, pod: Object) -> bool:
         for each in [*items(spec, "containers"), *items(spec, "initContainers")]
         for which in ("requests", "limits")
     )
-    priority, values = spec.get("priorityClassName") or "", rule.get("values") or []
+    priority = spec.get("priorityClassName") or ""
+    values: list[str] = rule.get("values") or []
     match rule["scopeName"], rule.get("operator"):
         case "Terminating", _:
             return terminating

@@ -15,31 +15,38 @@ Now = dt.datetime
 
 
 def key_of(thing: Object) -> Key:
+    """What it is called."""
     metadata = thing["metadata"]
     return Key(metadata.get("namespace") or "", metadata["name"])
 
 
 def uid_of(thing: Object) -> str:
+    """Which one it is, among all that ever had its name."""
     return thing["metadata"].get("uid") or ""
 
 
 def version_in(thing: Object) -> str:
+    """Which state of it this is."""
     return thing["metadata"].get("resourceVersion") or ""
 
 
 def labels_of(thing: Object) -> dict[str, str]:
+    """Its labels."""
     return thing["metadata"].get("labels") or {}
 
 
 def annotations_of(thing: Object) -> dict[str, str]:
+    """Its annotations."""
     return thing["metadata"].get("annotations") or {}
 
 
 def finalizers_of(thing: Object) -> list[str]:
+    """Who has to agree before it is gone."""
     return thing["metadata"].get("finalizers") or []
 
 
 def owners_of(thing: Object) -> list[Object]:
+    """What it was made for."""
     return thing["metadata"].get("ownerReferences") or []
 
 
@@ -67,14 +74,17 @@ def items(thing: Object, *names: str) -> list[Object]:
 
 
 def spec_of(thing: Object) -> Object:
+    """What is asked for."""
     return part(thing, "spec")
 
 
 def status_of(thing: Object) -> Object:
+    """What is the case."""
     return part(thing, "status")
 
 
 def generation_of(thing: Object) -> int:
+    """How often what is asked for has changed."""
     return thing["metadata"].get("generation") or 0
 
 
@@ -88,10 +98,12 @@ def replicas_of(thing: Object) -> int:
 
 
 def phase_of(pod: Object) -> str:
+    """How far a pod is; one without a word has yet to begin."""
     return status_of(pod).get("phase") or "Pending"
 
 
 def is_ended(pod: Object) -> bool:
+    """Whether a pod has run and will not again."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
@@ -101,6 +113,7 @@ def is_active(pod: Object) -> bool:
 
 
 def is_ready(pod: Object) -> bool:
+    """Whether a pod does its work."""
     condition = condition_of(pod, "Ready")
     return condition is not None and condition.get("status") == "True"
 
@@ -123,14 +136,17 @@ def seconds_until_available(pod: Object, min_ready_seconds: int, now: Now) -> fl
 
 
 def conditions_of(thing: Object) -> list[Object]:
+    """All its conditions."""
     return status_of(thing).get("conditions") or []
 
 
 def condition_of(thing: Object, kind: str) -> Object | None:
+    """Its condition of this type, if it has one."""
     return find_condition(conditions_of(thing), kind)
 
 
 def find_condition(conditions: Iterable[Object], kind: str) -> Object | None:
+    """The condition of this type, if there is one."""
     return next((each for each in conditions if each.get("type") == kind), None)
 
 
@@ -155,8 +171,10 @@ def moment(text: str | None) -> dt.datetime | None:
 
 
 def written(when: dt.datetime) -> str:
+    """A moment as Kubernetes writes it."""
     return when.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def created_at(thing: Object) -> str:
+    """When it was made, as text; later moments are greater."""
     return thing["metadata"].get("creationTimestamp") or ""

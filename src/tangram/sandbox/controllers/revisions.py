@@ -1,4 +1,4 @@
-"""The templates that a DaemonSet or StatefulSet has had, each kept as a ControllerRevision for `kubectl rollout undo`."""
+"""The templates that a DaemonSet or StatefulSet has had: ControllerRevisions, which `kubectl rollout undo` reads."""
 
 from __future__ import annotations
 

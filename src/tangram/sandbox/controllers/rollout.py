@@ -30,6 +30,7 @@ Sizes = list[tuple[Object, int]]
 
 
 def is_rolling(deployment: Object) -> bool:
+    """Whether pods are replaced step by step and not all at once."""
     return part(spec_of(deployment), "strategy").get("type", "RollingUpdate") == "RollingUpdate"
 
 
@@ -46,22 +47,27 @@ def allowances(deployment: Object) -> tuple[int, int]:
 
 
 def available(replica_set: Object) -> int:
+    """How many of its pods work."""
     return status_of(replica_set).get("availableReplicas") or 0
 
 
 def active(sets: Sequence[Object]) -> list[Object]:
+    """Those that are to have pods."""
     return [each for each in sets if replicas_of(each) > 0]
 
 
 def by_age(sets: Sequence[Object]) -> list[Object]:
+    """The oldest first."""
     return sorted(sets, key=lambda each: (created_at(each), each["metadata"]["name"]))
 
 
 def total(sets: Sequence[Object]) -> int:
+    """How many pods they are to have together."""
     return sum(map(replicas_of, sets))
 
 
 def number_in(thing: Object, annotation: str) -> int | None:
+    """A number kept in an annotation."""
     text = annotations_of(thing).get(annotation, "")
     return int(text) if text.isdecimal() else None
 

@@ -31,6 +31,7 @@ _COUNTS: Final = ("replicas", "updatedReplicas", "readyReplicas", "availableRepl
 
 
 def condition(kind: str, status: str, reason: str, message: str, now: Now) -> Object:
+    """A condition of a Deployment, from now on."""
     return {
         "type": kind,
         "status": status,
@@ -52,10 +53,12 @@ def with_condition(conditions: Sequence[Object], new: Object) -> list[Object]:
 
 
 def without_condition(conditions: Sequence[Object], kind: str) -> list[Object]:
+    """The conditions but for those of this type."""
     return [each for each in conditions if each["type"] != kind]
 
 
 def has_deadline(deployment: Object) -> bool:
+    """Whether a rollout can take too long."""
     return spec_of(deployment).get("progressDeadlineSeconds") not in (None, NO_DEADLINE)
 
 
@@ -117,9 +120,9 @@ def _with_progress(
     deployment: Object, status: Object, new: Object | None, conditions: list[Object], now: Now
 ) -> list[Object]:
     before = find_condition(conditions_of(deployment), PROGRESSING)
-    if before is not None and before.get("reason") == DONE:
-        if status.get("replicas", 0) == status.get("updatedReplicas", 0):
-            return conditions
+    at_rest = status.get("replicas", 0) == status.get("updatedReplicas", 0)
+    if at_rest and before is not None and before.get("reason") == DONE:
+        return conditions
     what = f'Deployment "{deployment["metadata"]["name"]}"'
     if new is not None:
         what = f'ReplicaSet "{new["metadata"]["name"]}"'

@@ -20,7 +20,8 @@ def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
 
 def requirement_holds(rule: Object, labels: Mapping[str, str]) -> bool:
     """One requirement of a selector or of a node affinity; one with an operator that nobody knows does not hold."""
-    key, values = rule["key"], rule.get("values") or []
+    key: str = rule["key"]
+    values: list[str] = rule.get("values") or []
     match rule.get("operator"):
         case "In":
             return key in labels and labels[key] in values

@@ -22,6 +22,7 @@ def share(value: int | str | None, whole: int, *, up: bool) -> int:
 
 
 def is_percentage(value: int | str | None) -> bool:
+    """Whether a value is written as a part of a whole."""
     return isinstance(value, str) and _PERCENT.fullmatch(value) is not None
 
 

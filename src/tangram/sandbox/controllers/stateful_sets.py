@@ -138,7 +138,7 @@ class StatefulSets:
         return False
 
     async def _replace_one(self, owner: Object, pods: list[Object], update: Object) -> None:
-        partition = (part(spec_of(owner), "updateStrategy").get("rollingUpdate") or {}).get("partition") or 0
+        partition: int = part(spec_of(owner), "updateStrategy", "rollingUpdate").get("partition") or 0
         for pod in reversed(pods[partition:]):
             if labels_of(pod).get(HASH) != update["metadata"]["name"] and not is_going(pod):
                 await self._end(owner, pod)
@@ -173,9 +173,9 @@ class StatefulSets:
     async def _create_claims(self, owner: Object, place: int) -> None:
         path = VOLUME_CLAIMS.collection(owner["metadata"]["namespace"])
         for template in items(spec_of(owner), "volumeClaimTemplates"):
-            labels = spec_of(owner)["selector"].get("matchLabels") or {}
-            metadata = {**template["metadata"], "name": claim_name(owner, template, place)}
-            metadata["labels"] = (metadata.get("labels") or {}) | labels
+            labels = part(spec_of(owner), "selector", "matchLabels")
+            metadata: Object = {**template["metadata"], "name": claim_name(owner, template, place)}
+            metadata["labels"] = part(metadata, "labels") | labels
             body = {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
@@ -227,10 +227,12 @@ def numbered_pod(owner: Object, place: int, revision: Object) -> Object:
 
 
 def claim_name(owner: Object, template: Object, place: int) -> str:
+    """The name of one pod's claim."""
     return f"{template['metadata']['name']}-{owner['metadata']['name']}-{place}"
 
 
 def number_of(owner: Object, pod: Object) -> int | None:
+    """A pod's number within its set; None for one that has another name."""
     found = _NUMBERED.fullmatch(pod["metadata"]["name"])
     return int(found[2]) if found and found[1] == owner["metadata"]["name"] else None
 

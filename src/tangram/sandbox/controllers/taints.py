@@ -25,6 +25,7 @@ NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
 
 
 def taints_of(node: Object) -> list[Object]:
+    """All taints of a node."""
     return items(spec_of(node), "taints")
 
 

@@ -48,9 +48,13 @@ class LogOfRun:
     def lines(self) -> list[Line]:
         return list(self._lines)
 
-    async def following(self) -> AsyncGenerator[Line]:
-        """Lines that come from now on, until the run is over."""
-        seen = self._count
+    @property
+    def said(self) -> int:
+        """How many lines there were so far, those that are forgotten included."""
+        return self._count
+
+    async def following(self, seen: int) -> AsyncGenerator[Line]:
+        """Lines after the first so many, as they come, until the run is over."""
         while True:
             edition = self._news.edition
             new = min(self._count - seen, len(self._lines))
@@ -76,9 +80,6 @@ class LogBook:
         runs.append(run)
         del runs[:-2]
         return run
-
-    def knows(self, namespace: str, pod: str) -> bool:
-        return (namespace, pod) in self._runs
 
     def first(self, namespace: str, pod: str) -> str:
         """The container of the pod that began last to be first known; empty where nothing is."""

@@ -74,14 +74,15 @@ class LogServer:
             asked = self._read(request)
         except ValueError as error:
             return web.Response(status=422, text=f"{error}\n")
-        if not self._book.knows(namespace, pod):
-            return web.Response(status=404, text=f'pod "{pod}" does not exist\n')
         run = self._book.find(namespace, pod, container, previous=asked.previous)
         if run is None:
-            which = "previous terminated container" if asked.previous else "container"
-            return web.Response(
-                status=400, text=f'{which} "{container}" in pod "{pod}" is waiting to start or not found\n'
+            what = f'container "{container}" in pod "{pod}"'
+            why = (
+                f"previous terminated {what} not found"
+                if asked.previous
+                else f"{what} is waiting to start: ContainerCreating"
             )
+            return web.Response(status=400, text=f"{why}\n")
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -107,11 +108,11 @@ class LogServer:
 
 
 async def _write(response: web.StreamResponse, run: LogOfRun, asked: Asked) -> None:
-    left = asked.most_bytes
+    left, said = asked.most_bytes, run.said
     lines = [line for line in run.lines() if asked.since is None or line.at >= asked.since]
     if asked.tail is not None:
         lines = lines[len(lines) - min(asked.tail, len(lines)) :]
-    coming = run.following() if asked.follow else None
+    coming = run.following(said) if asked.follow else None
     written = "".join(text_of(line, timestamps=asked.timestamps) for line in lines).encode()
     if left is not None:
         written, left = written[:left], max(0, left - len(written))

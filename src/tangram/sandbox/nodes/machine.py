@@ -24,7 +24,7 @@ from tangram.kube.recorder import About, Event, Recorder
 from tangram.sandbox.nodes.containers import Containers
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.device_manager import DeviceManager
-from tangram.sandbox.nodes.kubelet import Kubelet
+from tangram.sandbox.nodes.kubelet import Kubelet, NotReady
 from tangram.sandbox.nodes.log_book import LogBook
 from tangram.sandbox.nodes.node_keeping import NodeKeeping
 from tangram.sandbox.nodes.node_objects import Offered, Said
@@ -87,6 +87,8 @@ class Machine:
         self._around = around
         self.world: World | None = None
         """Its cards, once it is awake."""
+        self._expected = frozenset(resource for resource, count in said.offered.allocatable.items() if count)
+        self._told = False
         self._occupying: Occupying | None = None
         self._waking: asyncio.Task[None] | None = None
         self._recorder: Recorder | None = None
@@ -128,7 +130,7 @@ class Machine:
     # ---- life
 
     async def start(self, *, awake: bool) -> None:
-        """Make the node and begin. Raises `ApiError` and `ApiUnreachable`, as the node cannot be without it."""
+        """Make the node and begin. Raises `ApiError`, `ApiUnreachable` and `NotReady`."""
         # A machine that wakes by itself says so piece by piece, as a real one does; one that sleeps must look awake.
         await self.keeping.register(Said() if awake else self.said)
         await self.kubelet.start(sockets=False)
@@ -136,10 +138,11 @@ class Machine:
             await self.wake()
 
     async def wake(self) -> None:
-        """Have everything run that a pod with cards needs. Returns at once where it does."""
+        """Have everything run that a pod with cards needs. Returns at once where it does. Raises `NotReady`."""
         if self._waking is None:
             self._waking = asyncio.create_task(self._wake(), name=f"waking {self.name}")
         await asyncio.shield(self._waking)
+        await self.ready()
 
     async def stop(self) -> None:
         """End everything, the agents first and in good order."""
@@ -153,11 +156,18 @@ class Machine:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def ready(self, within: float = WAKING_S) -> None:
-        """Wait until the kubelet knows every unit that the agent has to offer. Raises `TimeoutError`."""
-        wanted = {resource for resource, count in self.said.offered.allocatable.items() if count}
-        async with asyncio.timeout(within):
-            while not all(self.devices.registered(resource) for resource in wanted):  # noqa: ASYNC110 - rare, and short
-                await asyncio.sleep(_LOOK_S)
+        """Wait until the kubelet knows every resource that the agent has to offer. Raises `NotReady`."""
+        ends = self._around.clock() + within
+        while not all(self.devices.registered(resource) for resource in self._expected):
+            if not self.agent.running or self._around.clock() > ends:
+                raise NotReady(
+                    f"the agent of node {self.name} does not offer its cards; the sandbox's log says why"
+                )
+            await asyncio.sleep(_LOOK_S)
+        if not self._told:
+            # Whoever waits for the machine wants to find its cards in the cluster, too.
+            self._told = True
+            await self.keeping.flush()
 
     # ---- what people do to machines
 
@@ -194,9 +204,6 @@ class Machine:
         self.labeller.start()
         if self.description.cards.cards:
             self.agent.start()
-            await self.ready()
-            # Whoever waits for the machine wants to find its cards in the cluster, too.
-            await self.keeping.flush()
 
     def _configure(self) -> None:
         folder = self.folder / "config"

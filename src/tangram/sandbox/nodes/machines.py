@@ -130,7 +130,7 @@ class Machines:
         return "" if run is None else "".join(f"{line.text}\n" for line in run.lines())
 
     async def start(self, progress: Callable[[str], None] = lambda _sentence: None) -> None:
-        """Raises `ApiError` and `ApiUnreachable`. `progress` hears a sentence now and then."""
+        """Raises `ApiError`, `ApiUnreachable` and `NotReady`. `progress` hears a sentence now and then."""
         await self._server.start()
         folder = self._usable_folder()
         for description in self._descriptions:
@@ -150,9 +150,7 @@ class Machines:
                 if count % _TOLD_EVERY == 0 or count == len(self._machines):
                     progress(f"{count} of {len(self._machines)} nodes are ready")
 
-        async with asyncio.TaskGroup() as group:
-            for machine in self._machines.values():
-                group.create_task(begin(machine))
+        await asyncio.gather(*(begin(machine) for machine in self._machines.values()))
         self._begin(self._pods.run())
         await self._pods.synced.wait()
         self._begin(self._pulse.run([machine.keeping for machine in self]))

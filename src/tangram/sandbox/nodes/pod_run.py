@@ -7,7 +7,9 @@ comes to its end by itself; so a start that is being prepared is finished first 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -59,9 +61,13 @@ class PodRun:
         self._gone = False
         self.over = False
         """Nothing of it runs, nor will again: its units are free."""
-        self._started_at = ward.now()
-        self._ip = loose.text(loose.members(pod.get("status")).get("podIP"))
+        status, spec = loose.members(pod.get("status")), loose.members(pod.get("spec"))
+        self._started_at = _moment(status.get("startTime"), ward.now())
+        own = ward.host_ip if loose.flag(spec.get("hostNetwork")) is True else ""
+        self._ip = own or loose.text(status.get("podIP")) or ward.next_ip()
         self._writing = StatusWriting(ward.api, lambda: self.pod, self.status, ward.writing)
+        self._sidecars: dict[str, asyncio.Task[None]] = {}
+        self._sidecars_over = False
         self._starts: dict[str, asyncio.Event] = {
             each.name: asyncio.Event() for each in containers_of(pod) if each.sidecar
         }
@@ -89,15 +95,13 @@ class PodRun:
     async def run(self) -> None:
         writing = asyncio.create_task(self._writing.run(), name=f"the status of {name_of(self.pod)}")
         deadline = asyncio.create_task(self._deadline())
+        living = asyncio.create_task(self._live(), name=f"pod {name_of(self.pod)}")
+        stopping = asyncio.create_task(self._stopping.wait())
         try:
             if is_leaving(self.pod):
                 self._stopping.set()
-            self._ip = self._ip or self._ward.next_ip()
             self._tell()
-            living = asyncio.create_task(self._live(), name=f"pod {name_of(self.pod)}")
-            stopping = asyncio.create_task(self._stopping.wait())
             await asyncio.wait({living, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
             if self._stopping.is_set():
                 await self._stop_containers()
             await living
@@ -105,51 +109,52 @@ class PodRun:
             self._tell()
             await self._leave()
         finally:
-            self.over = True
-            for task in (writing, deadline):
+            # A kubelet that ends takes its work along, and leaves containers as they are.
+            stopping.cancel()
+            tasks = {writing, deadline, living, *self._sidecars.values()}
+            for task in tasks:
                 task.cancel()
-            with suppress(asyncio.CancelledError):
-                await writing
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _live(self) -> None:
         containers = containers_of(self.pod)
-        sidecars: list[tuple[Container, asyncio.Task[None]]] = []
-        try:
-            for container in containers:
-                if container.sidecar:
-                    sidecars.append((container, asyncio.create_task(self._keep(container))))
-                    await self._first_of(self._starts[container.name])
-                elif container.init:
-                    await self._keep(container)
-                    ended = self._ended(container)
-                    if ended is None or ended.exit_code != 0:
-                        return
+        if await self._initialized([each for each in containers if each.init]):
             await asyncio.gather(*(self._keep(each) for each in containers if not each.init))
-        finally:
-            # In good times the pod is complete now and its sidecars are told to end, the last first.
-            self._sidecars_over = True
-            for container, keeping in reversed(sidecars):
-                run = self._ward.containers.record(kubelet_uid(self.pod), container.name).current
-                if run is not None:
-                    run.stop()
-                self._changed.announce()
-                await keeping
+        self._sidecars_over = True
+        self._changed.announce()
+        for name, keeping in reversed(self._sidecars.items()):
+            run = self._ward.containers.record(kubelet_uid(self.pod), name).current
+            if run is not None:
+                run.stop()
+            await keeping
 
-    _sidecars_over = False
+    async def _initialized(self, containers: Sequence[Container]) -> bool:
+        """Bring all init containers to their end, and sidecars to run. Whether that was possible."""
+        for container in containers:
+            if container.sidecar:
+                started = self._starts[container.name]
+                self._sidecars[container.name] = asyncio.create_task(self._keep(container))
+                await self._first_of(started)
+            else:
+                await self._keep(container)
+                ended = self._ended(container)
+                if ended is None or ended.exit_code != 0:
+                    return False
+            if self._stopping.is_set():
+                return False
+        return True
 
     async def _keep(self, container: Container) -> None:
         """Start a container, and start it again as its pod wishes, until it is over for good."""
         record = self._ward.containers.record(kubelet_uid(self.pod), container.name)
         pauses = Pauses()
         while not self._ends(container):
-            run = record.current if record.running else None
-            if run is None and record.current is not None and record.current.ended is not None:
-                # Found by a restarted kubelet: it ended while nobody looked.
-                run = record.current
-                if not restarts(self.pod, container, record.current.ended.exit_code):
-                    return
-                run = await self._start(container)
-            elif run is None:
+            # A kubelet that was restarted finds containers: running, or ended while nobody looked.
+            run = record.current
+            over = None if run is None else run.ended
+            if over is not None and not restarts(self.pod, container, over.exit_code):
+                return
+            if run is None or over is not None:
                 run = await self._start(container)
             if run is None:
                 return
@@ -335,6 +340,12 @@ class PodRun:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for each in waits:
             each.cancel()
+
+
+def _moment(value: object, otherwise: dt.datetime) -> dt.datetime:
+    with suppress(ValueError):
+        return dt.datetime.fromisoformat(loose.text(value))
+    return otherwise
 
 
 async def remove(ward: Ward, pod: Object) -> bool:

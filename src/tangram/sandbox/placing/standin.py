@@ -126,7 +126,11 @@ class StandIn:
             entry = await self._waiting.take()
             if self._lease is not None:
                 await self._lease.held.wait()
-            await self._decide(entry)
+            try:
+                await self._decide(entry)
+            except Exception:  # noqa: BLE001 - whatever one pod does to the loop, the others wait behind it
+                _log.exception("%s/%s could not be decided", *entry.pod.key)
+                self._given_back(entry, frozenset())
 
     # --- one pod ---------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,10 @@ def admit_node(node: Object) -> None:
     """Nothing is placed on a new node before somebody has seen it ready, which is for a controller to say."""
     spec: Object = node.setdefault("spec", {})
     taint = {"key": NOT_READY, "effect": "NoSchedule"}
-    if not any(word(each, "key") == NOT_READY and each.get("effect") == "NoSchedule" for each in records(spec, "taints")):
+    if not any(
+        word(each, "key") == NOT_READY and each.get("effect") == "NoSchedule"
+        for each in records(spec, "taints")
+    ):
         spec["taints"] = [*records(spec, "taints"), taint]
 
 
@@ -53,7 +56,9 @@ def _node_faults(new: Object, old: Object | None) -> list[Fault]:
     for position, one in enumerate(ranges):
         faults += each_invalid(f"spec.podCIDRs[{position}]", one, network(one))
     if len(ranges) > 1 and len({":" in one for one in ranges}) < len(ranges):
-        faults.append(invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family"))
+        faults.append(
+            invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family")
+        )
     return faults if old is None else [*faults, *_node_change_faults(new, old)]
 
 
@@ -98,13 +103,20 @@ def _taint_faults(node: Object) -> list[Fault]:
         elif effect not in EFFECTS:
             faults.append(unsupported(f"{at}.effect", effect, EFFECTS))
         if (key, effect) in seen:
-            told: dict[str, Any] = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
+            told: dict[str, Any] = {
+                "Key": key,
+                "Value": value,
+                "Effect": effect,
+                "TimeAdded": taint.get("timeAdded"),
+            }
             faults.append(duplicate(at, told, "taints must be unique by key and effect pair"))
         seen.add((key, effect))
     return faults
 
 
-NODE: Final = Ruling(fill=_fill_node, faults=_node_faults, status_faults=_node_change_faults, keeps_status=True)
+NODE: Final = Ruling(
+    fill=_fill_node, faults=_node_faults, status_faults=_node_change_faults, keeps_status=True
+)
 
 
 # ---- namespaces
@@ -165,7 +177,9 @@ def _namespace_status_faults(new: Object, _old: Object) -> list[Fault]:
     if deleted:
         if phase == "Terminating":
             return []
-        return [invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")]
+        return [
+            invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
+        ]
     if phase == "Active":
         return []
     return [invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]

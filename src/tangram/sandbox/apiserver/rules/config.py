@@ -17,7 +17,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
     too_long,
     unchanged,
 )
-from tangram.sandbox.apiserver.rules.looking import record, word
+from tangram.sandbox.apiserver.rules.looking import members, record, word
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.wording import config_key
 
@@ -63,9 +63,9 @@ CONFIG_MAP: Final = Ruling(faults=_config_map_faults)
 def _fill_secret(secret: Object) -> None:
     secret.setdefault("type", OPAQUE)
     told = secret.pop("stringData", None)
-    if isinstance(told, dict) and told:
+    if told:
         data: Object = secret.setdefault("data", {})
-        for key, value in record({"it": told}, "it").items():
+        for key, value in members(told).items():
             data[key] = base64.b64encode(str(value).encode()).decode()
 
 

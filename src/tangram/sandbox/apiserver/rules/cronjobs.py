@@ -113,7 +113,13 @@ def _zone_faults(zone: object, path: str) -> list[Fault]:
     if not zone:
         return [invalid(path, zone, "timeZone must be nil or non-empty string")]
     if str(zone).lower() == "local":
-        return [invalid(path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")]
+        return [
+            invalid(
+                path,
+                zone,
+                "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+            )
+        ]
     if not _is_zone(str(zone)):
         return [invalid(path, zone, f"unknown time zone {zone}")]
     return []

@@ -44,7 +44,9 @@ def field_faults(reference: Object, path: str, legal: tuple[str, ...]) -> list[F
             return each_invalid(path, one[2].lower(), qualified(one[2].lower()))
         if one[1] == "metadata.labels":
             return each_invalid(path, one[2], qualified(one[2]))
-        return [invalid(at, field, f"error converting fieldPath: field label does not support subscript: {field}")]
+        return [
+            invalid(at, field, f"error converting fieldPath: field label does not support subscript: {field}")
+        ]
     if field not in _KNOWN:
         return [invalid(at, field, f"error converting fieldPath: field label not supported: {field}")]
     return [] if field in legal or field == "spec.host" else [unsupported(at, field, sorted(legal))]

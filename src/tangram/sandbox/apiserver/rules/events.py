@@ -30,7 +30,10 @@ _FIXED: Final = (
 
 def _common_faults(event: Object, reporting: str) -> list[Fault]:
     """Of an event under its older names."""
-    here, there = word(record(event, "metadata"), "namespace"), word(record(event, "involvedObject"), "namespace")
+    here, there = (
+        word(record(event, "metadata"), "namespace"),
+        word(record(event, "involvedObject"), "namespace"),
+    )
     wrong = [invalid("involvedObject.namespace", there, _ELSEWHERE)]
     if not event.get("eventTime"):
         matches = here in ("", "default") if not there else here == there

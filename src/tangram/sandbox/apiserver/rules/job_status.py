@@ -49,9 +49,11 @@ def _condition_faults(true: set[str], before: set[str]) -> list[Fault]:
     for end, step in (("Failed", "FailureTarget"), ("Complete", "SuccessCriteriaMet")):
         if end in true and step not in true and end not in before:
             faults.append(unsaid(_PATH, f"cannot set {end}=True condition without the {step}=true condition"))
-    for kind in ("Failed", "Complete", "FailureTarget"):
-        if kind in before - true:
-            faults.append(unsaid(_PATH, f"cannot disable the terminal {kind}=True condition"))
+    faults += [
+        unsaid(_PATH, f"cannot disable the terminal {kind}=True condition")
+        for kind in ("Failed", "Complete", "FailureTarget")
+        if kind in before - true
+    ]
     if "SuccessCriteriaMet" in before - true:
         faults.append(unsaid(_PATH, "cannot disable the SuccessCriteriaMet=True condition"))
     return faults

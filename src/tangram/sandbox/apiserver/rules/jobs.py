@@ -23,8 +23,8 @@ from tangram.sandbox.apiserver.rules.looking import placed, record, records, wor
 from tangram.sandbox.apiserver.rules.pod_faults import template_faults
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.selectors import selector_faults, takes
+from tangram.sandbox.apiserver.rules.templates import template_of
 from tangram.sandbox.apiserver.rules.wording import LARGEST_INT32, label, qualified, subdomain
-from tangram.sandbox.apiserver.rules.workloads import template_of
 
 PREFIX: Final = "batch.kubernetes.io/"
 UID_LABELS: Final = ("controller-uid", f"{PREFIX}controller-uid")
@@ -64,12 +64,16 @@ def _create(job: Object) -> None:
         return
     metadata = job["metadata"]
     labels: Object = spec["template"].setdefault("metadata", {}).setdefault("labels", {})
+    borrowed = labels and metadata.get("labels") == labels
     for name in NAME_LABELS:
         labels.setdefault(name, metadata.get("name", ""))
     for name in UID_LABELS:
         labels.setdefault(name, metadata.get("uid", ""))
     chosen: Object = spec.setdefault("selector", {}).setdefault("matchLabels", {})
     chosen.setdefault(UID_LABELS[1], metadata.get("uid", ""))
+    if borrowed:
+        # A Job without labels of its own has its template's, and those have just become more.
+        metadata["labels"] = dict(labels)
 
 
 def _faults(new: Object, old: Object | None) -> list[Fault]:
@@ -97,7 +101,10 @@ def _generated_faults(job: Object) -> list[Fault]:
     if spec.get("manualSelector") or spec.get("selector") is None:
         return []
     labels = record(spec, "template", "metadata", "labels")
-    expected = dict.fromkeys(UID_LABELS, metadata.get("uid", "")) | dict.fromkeys(NAME_LABELS, metadata.get("name", ""))
+    expected: Object = {
+        **dict.fromkeys(UID_LABELS, metadata.get("uid", "")),
+        **dict.fromkeys(NAME_LABELS, metadata.get("name", "")),
+    }
     faults: list[Fault] = []
     for key, value in expected.items():
         if key not in labels:
@@ -147,7 +154,9 @@ def _managed_faults(spec: Object, path: str) -> list[Fault]:
     if not manager:
         return [required(f"{path}.managedBy")]
     if not domain or not rest:
-        return [invalid(f"{path}.managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+        return [
+            invalid(f"{path}.managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        ]
     return each_invalid(f"{path}.managedBy", domain, subdomain(domain))
 
 
@@ -163,7 +172,9 @@ def _mode_faults(spec: Object, path: str) -> list[Fault]:
             faults.append(invalid(f"{path}.parallelism", spec["parallelism"], detail))
         most = spec.get("maxFailedIndexes")
         if most is not None and spec.get("completions") is not None and most > spec["completions"]:
-            faults.append(invalid(f"{path}.maxFailedIndexes", most, "must be less than or equal to completions"))
+            faults.append(
+                invalid(f"{path}.maxFailedIndexes", most, "must be less than or equal to completions")
+            )
     elif mode in ("", "NonIndexed"):
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
@@ -202,7 +213,8 @@ def _policy_faults(spec: Object, path: str) -> list[Fault]:
 
 
 def _exit_faults(codes: Object, path: str, names: set[str]) -> list[Fault]:
-    operator, values = word(codes, "operator"), codes.get("values") or []
+    operator = word(codes, "operator")
+    values: list[Any] = codes.get("values") or []
     faults: list[Fault] = []
     if operator not in ("In", "NotIn"):
         faults.append(unsupported(f"{path}.operator", operator, ("In", "NotIn")))
@@ -247,7 +259,8 @@ def _template_change_faults(spec: Object, before: Object, status: Object) -> lis
     if not before.get("suspend"):
         return unchanged("spec.template", template, was)
     suspended = any(
-        word(each, "type") == "Suspended" and word(each, "status") == "True" for each in records(status, "conditions")
+        word(each, "type") == "Suspended" and word(each, "status") == "True"
+        for each in records(status, "conditions")
     )
     if status.get("active") or (status.get("startTime") and not suspended):
         return unchanged("spec.template", template, was)

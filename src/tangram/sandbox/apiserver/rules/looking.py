@@ -19,6 +19,11 @@ def record(thing: object, *names: str) -> Object:
     return cast("Object", thing) if isinstance(thing, dict) else {}
 
 
+def members(value: object) -> Object:
+    """The fields of a value; what is no object has none."""
+    return cast("Object", value) if isinstance(value, dict) else {}
+
+
 def records(thing: Object, name: str) -> list[Object]:
     """The objects of a list."""
     value: Any = thing.get(name)
@@ -36,7 +41,11 @@ def placed(thing: Object, name: str, path: str) -> Iterator[tuple[str, Object]]:
 def texts(thing: Object, name: str) -> list[str]:
     """The texts of a list."""
     value: Any = thing.get(name)
-    return [each for each in cast("list[Any]", value) if isinstance(each, str)] if isinstance(value, list) else []
+    return (
+        [each for each in cast("list[Any]", value) if isinstance(each, str)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def word(thing: Object, name: str) -> str:

@@ -18,7 +18,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
     too_long,
     unchanged,
 )
-from tangram.sandbox.apiserver.rules.looking import group_of, record, records, texts, word
+from tangram.sandbox.apiserver.rules.looking import group_of, members, record, records, texts, word
 from tangram.sandbox.apiserver.rules.wording import label, label_value, path_segment, qualified, subdomain
 
 MOST_ANNOTATIONS: Final = 256 * 1024
@@ -26,14 +26,23 @@ ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 STANDARD_FINALIZERS: Final = frozenset({ORPHAN, FOREGROUND, "kubernetes"})
 _LONGEST_CRON_JOB: Final = 52
-_FIXED: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_FIXED: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 
 Wording = Callable[[str], list[str]]
 
 
 def _cron_job(name: str) -> list[str]:
     """Eleven characters are left for the names of its Jobs."""
-    longest = [f"must be no more than {_LONGEST_CRON_JOB} characters"] if len(name) > _LONGEST_CRON_JOB else []
+    longest = (
+        [f"must be no more than {_LONGEST_CRON_JOB} characters"] if len(name) > _LONGEST_CRON_JOB else []
+    )
     return [*subdomain(name), *longest]
 
 
@@ -41,6 +50,7 @@ _NAMES: Final[Mapping[tuple[str, str], Wording]] = {
     ("", "Namespace"): label,
     ("", "Service"): label,
     ("batch", "CronJob"): _cron_job,
+    ("", "Event"): path_segment,
     ("rbac.authorization.k8s.io", "Role"): path_segment,
     ("rbac.authorization.k8s.io", "RoleBinding"): path_segment,
     ("rbac.authorization.k8s.io", "ClusterRole"): path_segment,
@@ -89,12 +99,14 @@ def finalizer_name_faults(name: str, path: str) -> list[Fault]:
     """What holds a deletion up has a name that tells whose it is."""
     faults = each_invalid(path, name, qualified(name))
     if "/" not in name and name not in STANDARD_FINALIZERS:
-        faults.append(invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))
+        faults.append(
+            invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+        )
     return faults
 
 
 def _pairs(mapping: object) -> list[tuple[str, Any]]:
-    return list(record({"it": mapping}, "it").items())
+    return list(members(mapping).items())
 
 
 def _name_faults(metadata: Object, wording: Wording) -> list[Fault]:
@@ -102,7 +114,9 @@ def _name_faults(metadata: Object, wording: Wording) -> list[Fault]:
     faults: list[Fault] = []
     if base:
         # What is appended is letters, so a hyphen at the end is none.
-        faults += each_invalid("metadata.generateName", base, wording(base[:-1] + "a" if base[-1] == "-" else base))
+        faults += each_invalid(
+            "metadata.generateName", base, wording(base[:-1] + "a" if base[-1] == "-" else base)
+        )
     if not name:
         return [*faults, required("metadata.name", "name or generateName is required")]
     return [*faults, *each_invalid("metadata.name", name, wording(name))]
@@ -133,7 +147,7 @@ def _owner_faults(metadata: Object, path: str) -> list[Fault]:
             called = f"{word(owner, 'kind')}/{word(owner, 'name')}"
             if first:
                 detail = (
-                    "Only one reference can have Controller set to true. Found \"true\" in references for "
+                    'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{first} and {called}"
                 )
                 faults.append(invalid(path, owners, detail))
@@ -145,12 +159,13 @@ def _one_owner_faults(owner: Object, path: str) -> list[Fault]:
     faults: list[Fault] = []
     if not word(owner, "apiVersion"):
         faults.append(invalid(child(path, "apiVersion"), "", "version must not be empty"))
-    for field in ("kind", "name", "uid"):
-        if not word(owner, field):
-            faults.append(invalid(child(path, field), "", "must not be empty"))
+    missing = [field for field in ("kind", "name", "uid") if not word(owner, field)]
+    faults += [invalid(child(path, field), "", "must not be empty") for field in missing]
     group, version = group_of(word(owner, "apiVersion"))
     if (group, version, owner.get("kind")) == ("", "v1", "Event"):
-        faults.append(invalid(path, owner, f"{group}/{version}, Kind=Event is disallowed from being an owner"))
+        faults.append(
+            invalid(path, owner, f"{group}/{version}, Kind=Event is disallowed from being an owner")
+        )
     return faults
 
 

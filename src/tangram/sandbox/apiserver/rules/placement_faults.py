@@ -37,7 +37,9 @@ def toleration_faults(spec: Object, path: str) -> list[Fault]:
         if key:
             faults += each_invalid(f"{at}.key", key, qualified(key))
         elif operator != "Exists":
-            detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            detail = (
+                'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            )
             faults.append(invalid(f"{at}.operator", operator, detail))
         if each.get("tolerationSeconds") is not None and effect != "NoExecute":
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
@@ -105,7 +107,11 @@ def _node_term_faults(term: Object, path: str, *, loose: bool = False) -> list[F
 
 
 def _field_faults(requirement: Object, path: str) -> list[Fault]:
-    operator, key, values = word(requirement, "operator"), word(requirement, "key"), texts(requirement, "values")
+    operator, key, values = (
+        word(requirement, "operator"),
+        word(requirement, "key"),
+        texts(requirement, "values"),
+    )
     faults: list[Fault] = []
     if operator not in ("In", "NotIn"):
         faults.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
@@ -153,7 +159,11 @@ def spread_faults(spec: Object, path: str) -> list[Fault]:
     every = records(spec, "topologySpreadConstraints")
     for position, each in enumerate(every):
         at = f"{path}.topologySpreadConstraints[{position}]"
-        skew, key, action = number(each.get("maxSkew")), word(each, "topologyKey"), word(each, "whenUnsatisfiable")
+        skew, key, action = (
+            number(each.get("maxSkew")),
+            word(each, "topologyKey"),
+            word(each, "whenUnsatisfiable"),
+        )
         faults += [] if skew > 0 else [invalid(f"{at}.maxSkew", skew, _POSITIVE)]
         faults += [] if key else [required(f"{at}.topologyKey", "can not be empty")]
         faults += [] if action in _ACTIONS else [unsupported(f"{at}.whenUnsatisfiable", action, _ACTIONS)]

@@ -1,7 +1,8 @@
 """What the cluster itself makes of a new pod before any webhook sees it: account, priority and patience with nodes.
 
-These are the admission plugins of the real server that are on by default and that a pod's author notices: ServiceAccount,
-Priority and DefaultTolerationSeconds. What they look up is handed in, so that nothing here asks anybody.
+These are the admission plugins of the real server that are on by default and that a pod's author notices:
+ServiceAccount, Priority and DefaultTolerationSeconds. What they look up is handed in, so that nothing here asks
+anybody.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from tangram.sandbox.apiserver.rules.pod_defaults import FILE_MODE
 PATIENCE: Final = 300
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
 TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 TOKEN_SECONDS: Final = 3607
 MIRROR: Final = "kubernetes.io/config.mirror"
@@ -75,7 +75,9 @@ def _mount_token(spec: Object, volume: str) -> None:
         for container in records(spec, name)
         if not any(mount.get("mountPath") == TOKEN_PATH for mount in records(container, "volumeMounts"))
     ]
-    if not bare or any(word(each, "name").startswith("kube-api-access-") for each in records(spec, "volumes")):
+    if not bare or any(
+        word(each, "name").startswith("kube-api-access-") for each in records(spec, "volumes")
+    ):
         return
     for container in bare:
         mounts: list[Any] = container.get("volumeMounts") or []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.rules.looking import record, records, word
@@ -27,6 +27,9 @@ def fill_pod(pod: Object) -> None:
     """A pod of its own."""
     spec: Object = pod.setdefault("spec", {})
     fill_pod_spec(spec)
+    # To wait less than not at all once meant to hurry.
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     for name in ("containers", "initContainers"):
         for container in records(spec, name):
             _requests_from_limits(container)
@@ -65,18 +68,16 @@ def fill_container(container: Object) -> None:
     for port in records(container, "ports"):
         port.setdefault("protocol", "TCP")
     for variable in records(container, "env"):
-        field = record(variable, "valueFrom").get("fieldRef")
-        if isinstance(field, dict):
-            field.setdefault("apiVersion", "v1")
-        file = record(variable, "valueFrom").get("fileKeyRef")
-        if isinstance(file, dict):
-            file.setdefault("optional", False)
+        source = record(variable, "valueFrom")
+        if "fieldRef" in source:
+            record(source, "fieldRef").setdefault("apiVersion", "v1")
+        if "fileKeyRef" in source:
+            record(source, "fileKeyRef").setdefault("optional", False)
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        probe = container.get(name)
-        if isinstance(probe, dict):
-            _fill_probe(probe)
-    for handler in record(container, "lifecycle").values():
-        _fill_http(handler)
+        if name in container:
+            _fill_probe(record(container, name))
+    for name in ("postStart", "preStop"):
+        _fill_http(record(container, "lifecycle", name))
 
 
 def tag_of(image: str) -> str:
@@ -98,11 +99,10 @@ def _fill_probe(probe: Object) -> None:
         probe["grpc"].setdefault("service", "")
 
 
-def _fill_http(handler: Any) -> None:  # noqa: ANN401 - read from JSON
-    get = handler.get("httpGet") if isinstance(handler, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the same
-    if isinstance(get, dict):
-        get.setdefault("path", "/")  # pyright: ignore[reportUnknownMemberType] - the same
-        get.setdefault("scheme", "HTTP")  # pyright: ignore[reportUnknownMemberType] - the same
+def _fill_http(handler: Object) -> None:
+    if "httpGet" in handler:
+        record(handler, "httpGet").setdefault("path", "/")
+        record(handler, "httpGet").setdefault("scheme", "HTTP")
 
 
 def _fill_volume(volume: Object) -> None:

@@ -11,7 +11,6 @@ from tangram.sandbox.apiserver.rules.container_faults import (
     common_faults,
     host_port_faults,
     image_faults,
-    probing_faults,
     profile_faults,
 )
 from tangram.sandbox.apiserver.rules.faulting import (
@@ -27,9 +26,17 @@ from tangram.sandbox.apiserver.rules.faulting import (
 from tangram.sandbox.apiserver.rules.looking import placed, quantities, record, records, texts, word
 from tangram.sandbox.apiserver.rules.metadata import annotation_faults, label_faults
 from tangram.sandbox.apiserver.rules.placement_faults import affinity_faults, spread_faults, toleration_faults
+from tangram.sandbox.apiserver.rules.probe_faults import probing_faults
 from tangram.sandbox.apiserver.rules.resource_faults import amount_faults, pod_requirement_faults
 from tangram.sandbox.apiserver.rules.volume_faults import volume_faults
-from tangram.sandbox.apiserver.rules.wording import LARGEST_INT32, address, identity, label, qualified, subdomain
+from tangram.sandbox.apiserver.rules.wording import (
+    LARGEST_INT32,
+    address,
+    identity,
+    label,
+    qualified,
+    subdomain,
+)
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 CONTAINER_RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
@@ -51,7 +58,9 @@ def pod_faults(pod: Object, old: Object | None) -> list[Fault]:
         if records(spec, "ephemeralContainers"):
             faults.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
         if word(spec, "nodeName") and records(spec, "schedulingGates"):
-            faults.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+            faults.append(
+                forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
+            )
     return faults
 
 
@@ -92,7 +101,9 @@ def pod_spec_faults(spec: Object, path: str, *, in_template: bool = False) -> li
     ]
 
 
-def _container_faults(spec: Object, path: str, volumes: Mapping[str, Object], claims: list[str]) -> list[Fault]:
+def _container_faults(
+    spec: Object, path: str, volumes: Mapping[str, Object], claims: list[str]
+) -> list[Fault]:
     containers = records(spec, "containers")
     if not containers:
         return [required(f"{path}.containers")]
@@ -137,7 +148,9 @@ def _init_faults(spec: Object, path: str, volumes: Mapping[str, Object], claims:
     return faults
 
 
-def _ephemeral_faults(spec: Object, path: str, volumes: Mapping[str, Object], claims: list[str]) -> list[Fault]:
+def _ephemeral_faults(
+    spec: Object, path: str, volumes: Mapping[str, Object], claims: list[str]
+) -> list[Fault]:
     faults: list[Fault] = []
     others = {word(each, "name") for kind in ("containers", "initContainers") for each in records(spec, kind)}
     names = set(others)
@@ -149,7 +162,9 @@ def _ephemeral_faults(spec: Object, path: str, volumes: Mapping[str, Object], cl
         names.add(name)
         if target and target not in others:
             faults.append(not_found(f"{at}.targetContainerName", target))
-        faults += [forbidden(f"{at}.{field}", _FOR_EPHEMERAL) for field in _NOT_EPHEMERAL if container.get(field)]
+        faults += [
+            forbidden(f"{at}.{field}", _FOR_EPHEMERAL) for field in _NOT_EPHEMERAL if container.get(field)
+        ]
         for where, mount in placed(container, "volumeMounts", at):
             faults += [
                 forbidden(f"{where}.{field}", _FOR_EPHEMERAL)
@@ -177,7 +192,9 @@ def _word_faults(spec: Object, path: str) -> list[Fault]:
     for name, legal in (("restartPolicy", RESTART_POLICIES), ("dnsPolicy", DNS_POLICIES)):
         value = word(spec, name)
         if value not in legal:
-            faults.append(unsupported(child(path, name), value, legal) if value else required(child(path, name)))
+            faults.append(
+                unsupported(child(path, name), value, legal) if value else required(child(path, name))
+            )
     preemption = word(spec, "preemptionPolicy")
     if preemption not in ("", "PreemptLowerPriority", "Never"):
         faults.append(unsupported(f"{path}.preemptionPolicy", preemption, ("PreemptLowerPriority", "Never")))

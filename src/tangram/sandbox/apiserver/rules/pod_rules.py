@@ -44,16 +44,21 @@ class PodRules(KindRules):
 
     def faults(self, new: Object, old: Object | None, subresource: str) -> list[Fault]:
         if subresource == "ephemeralcontainers" and old is not None:
-            return [*metadata_faults(new, self._pods, old), *pod_faults(new, old), *_ephemeral_faults(new, old)]
+            return [
+                *metadata_faults(new, self._pods, old),
+                *pod_faults(new, old),
+                *_ephemeral_faults(new, old),
+            ]
         return super().faults(new, old, subresource)
 
 
 def _create(pod: Object) -> None:
-    pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod)}
+    status: Object = {"phase": "Pending", "qosClass": qos_class(pod)}
     if records(pod["spec"], "schedulingGates"):
         gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": _GATED,
                  "lastTransitionTime": record(pod, "metadata").get("creationTimestamp")}  # fmt: skip
-        pod["status"]["conditions"] = [gated]
+        status["conditions"] = [gated]
+    pod["status"] = status
 
 
 def _update(new: Object, old: Object) -> None:
@@ -90,7 +95,9 @@ def _change_faults(new: Object, old: Object) -> list[Fault]:
     for name in ("containers", "initContainers"):
         if len(records(new, name)) != len(records(old, name)):
             return [*faults, forbidden(f"spec.{name}", "pod updates may not add or remove containers")]
-        faults += [required(f"{at}.image") for at, each in placed(new, name, "spec") if not word(each, "image")]
+        faults += [
+            required(f"{at}.image") for at, each in placed(new, name, "spec") if not word(each, "image")
+        ]
     deadline, before = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
     path = "spec.activeDeadlineSeconds"
     if deadline is not None:
@@ -109,13 +116,17 @@ def _toleration_faults(new: Object, old: Object) -> list[Fault]:
     kept = [{**each, "tolerationSeconds": None} for each in records(new, "tolerations")]
     if all({**each, "tolerationSeconds": None} in kept for each in records(old, "tolerations")):
         return []
-    return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
+    return [
+        forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+    ]
 
 
 def _gate_faults(new: Object, old: Object) -> list[Fault]:
     known = {word(each, "name") for each in records(old, "schedulingGates")}
     return [
-        forbidden(f"{at}.name", f"only deletion is allowed, but found new scheduling gate '{word(gate, 'name')}'")
+        forbidden(
+            f"{at}.name", f"only deletion is allowed, but found new scheduling gate '{word(gate, 'name')}'"
+        )
         for at, gate in placed(new, "schedulingGates", "spec")
         if word(gate, "name") not in known
     ]
@@ -135,7 +146,10 @@ def _other_faults(new: Object, old: Object) -> list[Fault]:
     if records(old, "schedulingGates"):
         faults += _narrowing_faults(new, old)
         _put_back(put_back, old, "nodeSelector")
-        affinity = {**record(put_back, "affinity"), "nodeAffinity": record(old, "affinity").get("nodeAffinity")}
+        affinity = {
+            **record(put_back, "affinity"),
+            "nodeAffinity": record(old, "affinity").get("nodeAffinity"),
+        }
         affinity = {name: value for name, value in affinity.items() if value is not None}
         put_back.pop("affinity", None)
         if affinity or "affinity" in old:

@@ -34,7 +34,9 @@ def _resources(spec: Object) -> Iterator[Object]:
 
 
 def _positive(part: Object, name: str) -> dict[str, Quantity]:
-    return {key: amount for key, amount in quantities(part, name).items() if key in COUNTED and amount.sign > 0}
+    return {
+        key: amount for key, amount in quantities(part, name).items() if key in COUNTED and amount.sign > 0
+    }
 
 
 def _sums(parts: list[dict[str, Quantity]]) -> dict[str, int]:

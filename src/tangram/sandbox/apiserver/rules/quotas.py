@@ -32,7 +32,11 @@ _COMPUTE: Final = frozenset({
 
 def _quota_name_faults(name: str, path: str) -> list[Fault]:
     faults = name_faults(name, path)
-    if "/" not in name and name not in QUOTA_RESOURCES and not name.startswith(("hugepages-", "requests.hugepages-")):
+    if (
+        "/" not in name
+        and name not in QUOTA_RESOURCES
+        and not name.startswith(("hugepages-", "requests.hugepages-"))
+    ):
         faults.append(invalid(path, name, "must be a standard resource for quota"))
     return faults
 
@@ -106,7 +110,10 @@ def _limit_faults(new: Object, _old: Object | None) -> list[Fault]:
                 where = f"{at}.{side}[{name}]"
                 pods = kind in ("Pod", "Container")
                 faults += container_name_faults(name, where) if pods else name_faults(name, where)
-        if kind == "PersistentVolumeClaim" and not {"storage"} & {*record(limit, "min"), *record(limit, "max")}:
+        if kind == "PersistentVolumeClaim" and not {"storage"} & {
+            *record(limit, "min"),
+            *record(limit, "max"),
+        }:
             detail = "either minimum or maximum storage value is required, but neither was provided"
             faults.append(required(f"{at}.limits", detail))
         faults += _order_faults(limit, at, pods_default=kind != "Pod")
@@ -129,7 +136,9 @@ def _order_faults(limit: Object, path: str, *, pods_default: bool) -> list[Fault
     asked = quantities(limit, "defaultRequest") if pods_default else {}
     faults: list[Fault] = []
 
-    def ordered(side: str, shown: str, low: tuple[str, dict[str, Quantity]], high: tuple[str, dict[str, Quantity]]) -> None:
+    def ordered(
+        side: str, shown: str, low: tuple[str, dict[str, Quantity]], high: tuple[str, dict[str, Quantity]]
+    ) -> None:
         for name in low[1].keys() & high[1].keys():
             if low[1][name] > high[1][name]:
                 value = {"low": low, "high": high}[shown][1][name]

@@ -7,55 +7,62 @@ from functools import cache
 from typing import Final
 
 from tangram.sandbox.apiserver.kinds import Kind
-from tangram.sandbox.apiserver.rules import (
-    cluster,
-    config,
-    cronjobs,
-    events,
-    extending,
-    jobs,
-    policy,
-    quotas,
-    services,
-    storage,
-    workloads,
-)
-from tangram.sandbox.apiserver.rules.cluster import NamespaceRules
+from tangram.sandbox.apiserver.rules.cluster import BINDING, LEASE, NODE, NamespaceRules
+from tangram.sandbox.apiserver.rules.config import CONFIG_MAP, SECRET
+from tangram.sandbox.apiserver.rules.cronjobs import CRON_JOB
+from tangram.sandbox.apiserver.rules.daemonsets import DAEMON_SET
+from tangram.sandbox.apiserver.rules.definitions import DEFINITION
+from tangram.sandbox.apiserver.rules.deployments import DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER
+from tangram.sandbox.apiserver.rules.endpoints import ENDPOINTS, SLICE
+from tangram.sandbox.apiserver.rules.events import EVENT, NEWER_EVENT
+from tangram.sandbox.apiserver.rules.jobs import JOB
 from tangram.sandbox.apiserver.rules.pod_rules import PodRules
+from tangram.sandbox.apiserver.rules.policy import BUDGET, PRIORITY, RUNTIME
+from tangram.sandbox.apiserver.rules.quotas import LIMITS, QUOTA
+from tangram.sandbox.apiserver.rules.rights import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from tangram.sandbox.apiserver.rules.ruling import KindRules, Rules, Ruling
+from tangram.sandbox.apiserver.rules.services import SERVICE
+from tangram.sandbox.apiserver.rules.statefulsets import POD_TEMPLATE, REVISION, STATEFUL_SET
+from tangram.sandbox.apiserver.rules.storage import CLAIM, CLASS, VOLUME
+from tangram.sandbox.apiserver.rules.webhooks import MUTATING, VALIDATING
 
 _CORE: Final[Mapping[str, Ruling]] = {
-    "Node": cluster.NODE,
-    "Binding": cluster.BINDING,
-    "ConfigMap": config.CONFIG_MAP,
-    "Secret": config.SECRET,
-    "Service": services.SERVICE,
-    "Endpoints": services.ENDPOINTS,
-    "Event": events.EVENT,
-    "LimitRange": quotas.LIMITS,
-    "ResourceQuota": quotas.QUOTA,
-    "PersistentVolume": storage.VOLUME,
-    "PersistentVolumeClaim": storage.CLAIM,
-    **workloads.RULINGS,
+    "Node": NODE,
+    "Binding": BINDING,
+    "ConfigMap": CONFIG_MAP,
+    "Secret": SECRET,
+    "Service": SERVICE,
+    "Endpoints": ENDPOINTS,
+    "Event": EVENT,
+    "LimitRange": LIMITS,
+    "ResourceQuota": QUOTA,
+    "PersistentVolume": VOLUME,
+    "PersistentVolumeClaim": CLAIM,
+    "PodTemplate": POD_TEMPLATE,
+    "ReplicationController": REPLICATION_CONTROLLER,
 }
 _OTHERS: Final[Mapping[str, Ruling]] = {
-    **workloads.RULINGS,
-    "Job": jobs.JOB,
-    "CronJob": cronjobs.CRON_JOB,
-    "Lease": cluster.LEASE,
-    "Event": events.NEWER_EVENT,
-    "EndpointSlice": services.SLICE,
-    "PodDisruptionBudget": policy.BUDGET,
-    "PriorityClass": policy.PRIORITY,
-    "RuntimeClass": policy.RUNTIME,
-    "Role": policy.ROLE,
-    "ClusterRole": policy.CLUSTER_ROLE,
-    "RoleBinding": policy.ROLE_BINDING,
-    "ClusterRoleBinding": policy.CLUSTER_ROLE_BINDING,
-    "StorageClass": storage.CLASS,
-    "MutatingWebhookConfiguration": extending.MUTATING,
-    "ValidatingWebhookConfiguration": extending.VALIDATING,
-    "CustomResourceDefinition": extending.DEFINITION,
+    "Deployment": DEPLOYMENT,
+    "ReplicaSet": REPLICA_SET,
+    "DaemonSet": DAEMON_SET,
+    "StatefulSet": STATEFUL_SET,
+    "ControllerRevision": REVISION,
+    "Job": JOB,
+    "CronJob": CRON_JOB,
+    "Lease": LEASE,
+    "Event": NEWER_EVENT,
+    "EndpointSlice": SLICE,
+    "PodDisruptionBudget": BUDGET,
+    "PriorityClass": PRIORITY,
+    "RuntimeClass": RUNTIME,
+    "Role": ROLE,
+    "ClusterRole": CLUSTER_ROLE,
+    "RoleBinding": ROLE_BINDING,
+    "ClusterRoleBinding": CLUSTER_ROLE_BINDING,
+    "StorageClass": CLASS,
+    "MutatingWebhookConfiguration": MUTATING,
+    "ValidatingWebhookConfiguration": VALIDATING,
+    "CustomResourceDefinition": DEFINITION,
 }
 
 

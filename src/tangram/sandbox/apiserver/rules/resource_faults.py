@@ -171,5 +171,7 @@ def pod_requirement_faults(spec: Object, claims: list[str], path: str) -> list[F
 
 
 def _asked(spec: Object, name: str) -> list[Quantity]:
-    found = [quantities(record(each, "resources"), "requests").get(name) for each in records(spec, "containers")]
+    found = [
+        quantities(record(each, "resources"), "requests").get(name) for each in records(spec, "containers")
+    ]
     return [each for each in found if each is not None]

@@ -1,7 +1,7 @@
 """The form of a kind's rules, and what most kinds have in common.
 
-A kind is described by what it adds: how it is filled in, which of its parts belong to which request, when its generation
-goes up, and what is wrong with it. Everything changes the object in place.
+A kind is described by what it adds: how it is filled in, which of its parts belong to which request, when its
+generation goes up, and what is wrong with it. Everything changes the object in place.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class KindRules:
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         self.complete(new)
         if subresource == "status":
-            for field in [field for field in new if field not in {"metadata", "status", "kind", "apiVersion"}]:
+            for field in [
+                field for field in new if field not in {"metadata", "status", "kind", "apiVersion"}
+            ]:
                 del new[field]
             new |= {
                 field: copy.deepcopy(value)

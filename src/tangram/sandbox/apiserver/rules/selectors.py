@@ -7,7 +7,7 @@ from typing import Final
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.refusals import Fault
 from tangram.sandbox.apiserver.rules.faulting import child, each_invalid, forbidden, invalid, required
-from tangram.sandbox.apiserver.rules.looking import placed, record, records, texts, word
+from tangram.sandbox.apiserver.rules.looking import members, placed, record, records, texts, word
 from tangram.sandbox.apiserver.rules.metadata import label_faults
 from tangram.sandbox.apiserver.rules.wording import label_value, qualified
 
@@ -18,22 +18,24 @@ _COMPARING: Final = ("Gt", "Lt")
 
 def selector_faults(selector: object, path: str) -> list[Fault]:
     """Of a selector with matchLabels and matchExpressions."""
-    if not isinstance(selector, dict):
-        return []
-    whole = record({"it": selector}, "it")
+    whole = members(selector)
     faults = label_faults(whole.get("matchLabels"), child(path, "matchLabels"))
     for at, requirement in placed(whole, "matchExpressions", path):
         faults += requirement_faults(requirement, at)
     return faults
 
 
-def requirement_faults(requirement: Object, path: str, *, compares: bool = False, loose: bool = False) -> list[Fault]:
+def requirement_faults(
+    requirement: Object, path: str, *, compares: bool = False, loose: bool = False
+) -> list[Fault]:
     """Of one expression. Nodes' can compare numbers; preferences may name values that no label has."""
     operator, values = word(requirement, "operator"), texts(requirement, "values")
     faults: list[Fault] = []
     if operator in _WITH_VALUES:
         if not values:
-            faults.append(required(child(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'"))
+            faults.append(
+                required(child(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'")
+            )
     elif operator in _WITHOUT:
         if values:
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
@@ -54,9 +56,9 @@ def requirement_faults(requirement: Object, path: str, *, compares: bool = False
 
 def takes(selector: object, labels: Object) -> bool:
     """Whether a selector selects something with these labels. None selects nothing, an empty one everything."""
-    if not isinstance(selector, dict):
+    if selector is None:
         return False
-    whole = record({"it": selector}, "it")
+    whole = members(selector)
     if any(labels.get(key) != value for key, value in record(whole, "matchLabels").items()):
         return False
     return all(_meets(requirement, labels) for requirement in records(whole, "matchExpressions"))
@@ -79,5 +81,5 @@ def _meets(requirement: Object, labels: Object) -> bool:
 
 def is_empty(selector: object) -> bool:
     """Whether a selector sorts nobody out."""
-    whole = record({"it": selector}, "it")
+    whole = members(selector)
     return not record(whole, "matchLabels") and not records(whole, "matchExpressions")

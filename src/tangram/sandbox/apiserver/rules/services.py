@@ -1,15 +1,14 @@
-"""Services, and the addresses behind them."""
+"""Services."""
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.refusals import Fault
-from tangram.sandbox.apiserver.rules.container_faults import PROTOCOLS, port_faults
+from tangram.sandbox.apiserver.rules.container_faults import PROTOCOLS
+from tangram.sandbox.apiserver.rules.endpoints import endpoint_faults
 from tangram.sandbox.apiserver.rules.faulting import (
-    child,
     duplicate,
     each_invalid,
     forbidden,
@@ -17,11 +16,11 @@ from tangram.sandbox.apiserver.rules.faulting import (
     number,
     one_of,
     required,
-    unchanged,
     unsupported,
 )
 from tangram.sandbox.apiserver.rules.looking import placed, record, records, texts, word
 from tangram.sandbox.apiserver.rules.metadata import label_faults
+from tangram.sandbox.apiserver.rules.probe_faults import port_faults
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.wording import address, label, port_number, qualified, subdomain
 
@@ -35,9 +34,8 @@ def _fill_service(service: Object) -> None:
     spec = service["spec"]
     if spec.setdefault("sessionAffinity", "None") == "None":
         spec.pop("sessionAffinityConfig", None)
-    elif spec["sessionAffinity"] == "ClientIP":
-        if record(spec, "sessionAffinityConfig", "clientIP").get("timeoutSeconds") is None:
-            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _STICKY}}
+    elif spec["sessionAffinity"] == "ClientIP" and not record(spec, "sessionAffinityConfig", "clientIP"):
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _STICKY}}
     kind = spec.setdefault("type", "ClusterIP")
     for port in records(spec, "ports"):
         port.setdefault("protocol", "TCP")
@@ -79,7 +77,10 @@ def _update_service(new: Object, old: Object) -> None:
             if name in before:
                 spec[name] = before[name]
     if word(spec, "type") in REACHED_FROM_OUTSIDE:
-        known = {(each.get("port"), each.get("protocol")): each.get("nodePort") for each in records(before, "ports")}
+        known = {
+            (each.get("port"), each.get("protocol")): each.get("nodePort")
+            for each in records(before, "ports")
+        }
         for port in records(spec, "ports"):
             was = known.get((port.get("port"), port.get("protocol")))
             if was and not port.get("nodePort"):
@@ -93,7 +94,9 @@ def _service_faults(new: Object, old: Object | None) -> list[Fault]:
     if not records(spec, "ports") and not headless and kind != "ExternalName":
         faults.append(required("spec.ports"))
     if kind in REACHED_FROM_OUTSIDE and headless:
-        faults.append(invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {kind} services"))
+        faults.append(
+            invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {kind} services")
+        )
     if kind == "ExternalName":
         faults += _external_faults(spec)
     faults += _ports_faults(spec, kind)
@@ -112,12 +115,16 @@ def _service_faults(new: Object, old: Object | None) -> list[Fault]:
 
 
 def _external_faults(spec: Object) -> list[Fault]:
-    faults: list[Fault] = []
-    for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(name):
-            faults.append(forbidden(f"spec.{name}", "may not be set for ExternalName services"))
+    detail = "may not be set for ExternalName services"
+    faults = [
+        forbidden(f"spec.{name}", detail)
+        for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
+        if spec.get(name)
+    ]
     name = word(spec, "externalName").removesuffix(".")
-    return [*faults, *(each_invalid("spec.externalName", name, subdomain(name)) if name else [required("spec.externalName")])]
+    if not name:
+        return [*faults, required("spec.externalName")]
+    return [*faults, *each_invalid("spec.externalName", name, subdomain(name))]
 
 
 def _ports_faults(spec: Object, kind: str) -> list[Fault]:
@@ -138,12 +145,21 @@ def _ports_faults(spec: Object, kind: str) -> list[Fault]:
         faults += one_of(f"{at}.protocol", word(port, "protocol"), PROTOCOLS)
         faults += port_faults(port.get("targetPort", 0), f"{at}.targetPort")
         application = word(port, "appProtocol")
-        faults += each_invalid(f"{at}.appProtocol", application, qualified(application)) if application else []
+        faults += (
+            each_invalid(f"{at}.appProtocol", application, qualified(application)) if application else []
+        )
         if kind == "ClusterIP" and port.get("nodePort"):
             faults.append(forbidden(f"{at}.nodePort", "may not be used when `type` is 'ClusterIP'"))
         place = (port.get("protocol"), port.get("port"))
         if place in taken:
-            told = {"Name": "", "Protocol": place[0], "AppProtocol": None, "Port": place[1], "TargetPort": 0, "NodePort": 0}
+            told = {
+                "Name": "",
+                "Protocol": place[0],
+                "AppProtocol": None,
+                "Port": place[1],
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
             faults.append(duplicate(at, told))
         taken.add(place)
     return faults
@@ -183,85 +199,4 @@ def _service_status_faults(new: Object, _old: Object) -> list[Fault]:
 
 SERVICE: Final = Ruling(
     fill=_fill_service, update=_update_service, faults=_service_faults, status_faults=_service_status_faults
-)
-
-
-def endpoint_faults(given: str, path: str) -> list[Fault]:
-    """An address under which somebody else can be reached."""
-    try:
-        read = ipaddress.ip_address(given)
-    except ValueError:
-        return [invalid(path, given, "must be a valid IP address")]
-    for wrong, detail in (
-        (read.is_unspecified, f"may not be unspecified ({given})"),
-        (read.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-        (read.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-        (read.is_multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
-    ):
-        if wrong:
-            return [invalid(path, given, detail)]
-    return []
-
-
-def _fill_endpoints(thing: Object) -> None:
-    for subset in records(thing, "subsets"):
-        for port in records(subset, "ports"):
-            port.setdefault("protocol", "TCP")
-
-
-def _endpoints_faults(new: Object, _old: Object | None) -> list[Fault]:
-    faults: list[Fault] = []
-    for at, subset in placed(new, "subsets", ""):
-        if not records(subset, "addresses") and not records(subset, "notReadyAddresses"):
-            faults.append(required(at, "must specify `addresses` or `notReadyAddresses`"))
-        for side in ("addresses", "notReadyAddresses"):
-            for where, entry in placed(subset, side, at):
-                given = word(entry, "ip")
-                faults += each_invalid(f"{where}.ip", given, address(given))
-                faults += endpoint_faults(given, f"{where}.ip")
-        several = len(records(subset, "ports")) > 1
-        for where, port in placed(subset, "ports", at):
-            name = word(port, "name")
-            faults += each_invalid(f"{where}.name", name, label(name)) if name else []
-            faults += [required(f"{where}.name")] if several and not name else []
-            faults += each_invalid(f"{where}.port", port.get("port", 0), port_number(number(port.get("port"))))
-            faults += one_of(f"{where}.protocol", word(port, "protocol"), PROTOCOLS)
-    return faults
-
-
-ENDPOINTS: Final = Ruling(fill=_fill_endpoints, faults=_endpoints_faults)
-
-
-def _fill_slice(thing: Object) -> None:
-    for port in records(thing, "ports"):
-        port.setdefault("name", "")
-        port.setdefault("protocol", "TCP")
-
-
-def _slice_faults(new: Object, old: Object | None) -> list[Fault]:
-    kind = word(new, "addressType")
-    legal = ("FQDN", "IPv4", "IPv6")
-    faults = one_of("addressType", kind, legal)
-    names: set[str] = set()
-    for at, port in placed(new, "ports", ""):
-        name = word(port, "name")
-        if name in names:
-            faults.append(duplicate(f"{at}.name", name))
-        names.add(name)
-        faults += each_invalid(f"{at}.name", name, label(name)) if name else []
-    for at, endpoint in placed(new, "endpoints", ""):
-        given = texts(endpoint, "addresses")
-        if not given:
-            faults.append(required(child(at, "addresses"), "must contain at least 1 address"))
-        for position, one in enumerate(given):
-            where = f"{at}.addresses[{position}]"
-            if kind == "FQDN":
-                faults += each_invalid(where, one, subdomain(one))
-            elif kind in legal:
-                faults += each_invalid(where, one, address(one)) or endpoint_faults(one, where)
-    return faults if old is None else [*faults, *unchanged("addressType", kind, old.get("addressType"))]
-
-
-SLICE: Final = Ruling(
-    fill=_fill_slice, faults=_slice_faults, counts=("endpoints", "ports", "addressType", "metadata.labels")
 )

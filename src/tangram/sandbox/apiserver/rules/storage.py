@@ -24,12 +24,14 @@ from tangram.sandbox.apiserver.rules.wording import qualified, subdomain
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")
-VOLUME_SOURCES: Final = (*(each for each in SOURCES if each not in ("emptyDir", "gitRepo", "image", "ephemeral")), "local")
+_NOT_PERSISTENT: Final = ("emptyDir", "gitRepo", "image", "ephemeral")
+VOLUME_SOURCES: Final = (*(each for each in SOURCES if each not in _NOT_PERSISTENT), "local")
 CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
 _POSITIVE: Final = "must be greater than zero"
 _CLAIM_FIXED: Final = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+    "spec is immutable after creation except resources.requests "
+    "and volumeAttributesClassName for bound claims"
 )
 
 
@@ -129,7 +131,9 @@ def _volume_faults(new: Object, old: Object | None) -> list[Fault]:
             faults.append(invalid(f"spec.capacity[{name}]", str(amount), _POSITIVE))
     policy = word(spec, "persistentVolumeReclaimPolicy")
     if policy not in ("Delete", "Recycle", "Retain"):
-        faults.append(unsupported("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain")))
+        faults.append(
+            unsupported("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"))
+        )
     affinity = record(spec, "nodeAffinity")
     if "required" in affinity:
         faults += node_selector_faults(record(affinity, "required"), "spec.nodeAffinity.required")

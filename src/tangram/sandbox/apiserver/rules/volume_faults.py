@@ -28,7 +28,13 @@ HOST_PATH_TYPES: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
 )  # fmt: skip
 _SHOWN_AS: Final = {"cephfs": "cephFS", "gcePersistentDisk": "persistentDisk"}
-_FIELDS: Final = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+_FIELDS: Final = (
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+)
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _SHORTEST_TOKEN: Final = 600
 _TWO_SOURCES: Final = "may not specify more than 1 volume type"
@@ -73,7 +79,9 @@ def _host_path(source: Object, path: str) -> list[Fault]:
     if not place:
         return [required(f"{path}.path")]
     faults = backstep_faults(place, f"{path}.path")
-    return faults if kind in HOST_PATH_TYPES else [*faults, unsupported(f"{path}.type", kind, HOST_PATH_TYPES)]
+    return (
+        faults if kind in HOST_PATH_TYPES else [*faults, unsupported(f"{path}.type", kind, HOST_PATH_TYPES)]
+    )
 
 
 def _secret(source: Object, path: str) -> list[Fault]:

@@ -27,7 +27,8 @@ _SUBDOMAIN_SENTENCE: Final = (
 )
 _OLD_LABEL_SENTENCE: Final = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    f"and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '{_OLD_LABEL}')"
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    f"'{_OLD_LABEL}')"
 )
 _NAMED_SENTENCE: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -45,6 +46,10 @@ _KEY_SENTENCE: Final = (
 _PERCENT_SENTENCE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
     "validation is '[0-9]+%')"
+)
+_HEADER_SENTENCE: Final = (
+    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
+    "validation is '[-A-Za-z0-9]+')"
 )
 _IP_SENTENCE: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _CIDR_SENTENCE: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -86,9 +91,8 @@ def qualified(text: str) -> list[str]:
     said: list[str] = []
     parts = text.split("/")
     if len(parts) > 2:
-        return [
-            f"a valid label key {_NAMED_SENTENCE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
+        optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_NAMED_SENTENCE} {optional}"]
     if len(parts) == 2:
         if not parts[0]:
             said.append("prefix part must be non-empty")
@@ -143,7 +147,9 @@ def variable(text: str) -> list[str]:
     """The name of an environment variable."""
     if all(" " <= sign <= "~" and sign != "=" for sign in text):
         return []
-    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+    return [
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+    ]
 
 
 def percent(text: str) -> list[str]:
@@ -153,12 +159,7 @@ def percent(text: str) -> list[str]:
 
 def header(text: str) -> list[str]:
     """The name of an HTTP header."""
-    if _HEADER.fullmatch(text):
-        return []
-    return [
-        "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', "
-        "regex used for validation is '[-A-Za-z0-9]+')"
-    ]
+    return [] if _HEADER.fullmatch(text) else [_HEADER_SENTENCE]
 
 
 def address(text: str) -> list[str]:
@@ -190,4 +191,3 @@ def identity(number: Any) -> list[str]:  # noqa: ANN401 - read from JSON
 
 def _characters(most: int) -> str:
     return f"must be no more than {most} characters"
-

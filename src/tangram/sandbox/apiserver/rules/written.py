@@ -58,7 +58,7 @@ def _rewrite(thing: Object, name: str) -> None:
             thing[field] = _empty(what)
 
 
-def _empty(what: str) -> Any:
+def _empty(what: str) -> Any:  # noqa: ANN401 - of whatever type the field is
     """What Go writes for a field nobody set and that is always written."""
     return {"v": "", "i": 0, "b": False, "x": 0, "q": "0", "d": "0s"}.get(what)
 
@@ -87,9 +87,9 @@ def _rewrite_list(thing: Object, field: str, values: list[Any], of: str, *, mark
     if of:
         for position, each in enumerate(values):
             if each is None:
-                values[position] = each = {}
-            if isinstance(each, dict):
-                _rewrite(cast("Object", each), of)
+                values[position] = {}
+            if isinstance(values[position], dict):
+                _rewrite(cast("Object", values[position]), of)
     if not values:
         if marked:
             thing[field] = None
@@ -105,7 +105,7 @@ def _rewrite_map(values: Object, of: str) -> None:
             _rewrite(cast("Object", each), of)
 
 
-def quantity_text(value: object, *, to_milli: bool = False) -> Any:
+def quantity_text(value: object, *, to_milli: bool = False) -> Any:  # noqa: ANN401 - what is none stays
     """In canonical spelling. Lists of resources are kept to a thousandth, rounded up; what is no quantity stays."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
@@ -118,7 +118,7 @@ def quantity_text(value: object, *, to_milli: bool = False) -> Any:
     return str(read)
 
 
-def time_text(value: object, *, micro: bool = False) -> Any:
+def time_text(value: object, *, micro: bool = False) -> Any:  # noqa: ANN401 - what is none stays
     """In UTC, to the second or the microsecond; what is no time stays."""
     if not isinstance(value, str) or not _TIME.match(value):
         return value

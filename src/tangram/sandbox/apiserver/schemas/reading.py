@@ -201,8 +201,7 @@ codecs.register_error("replace_half", _replace_half)
 def _complaint(error: json.JSONDecodeError) -> str:
     if error.pos >= len(error.doc) or error.msg == "Unterminated string starting at":
         return "unexpected end of JSON input"
-    # An escape is complained of at its backslash, and by Go at the letter behind.
-    letter = error.doc[error.pos + error.msg.startswith("Invalid \\escape")]
+    letter = _letter(error)
     found = letter if letter == '"' else json.dumps(letter, ensure_ascii=False)[1:-1]
     if error.msg == "Expecting ',' delimiter":
         where = (
@@ -213,6 +212,16 @@ def _complaint(error: json.JSONDecodeError) -> str:
     else:
         where = _COMPLAINTS.get(error.msg, "looking for beginning of value")
     return f"invalid character '{found}' {where}"
+
+
+def _letter(error: json.JSONDecodeError) -> str:
+    """The letter that Go would stop at: behind a backslash, and behind a comma that nothing follows."""
+    rest = error.doc[error.pos :]
+    if error.msg.startswith("Invalid \\escape") and len(rest) > 1:
+        return rest[1]
+    if error.msg.startswith("Illegal trailing comma"):
+        return rest[1:].lstrip()[:1] or rest[0]
+    return rest[0]
 
 
 def _innermost(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Webhook configurations and CustomResourceDefinitions."""
+"""Configurations of admission webhooks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from tangram.sandbox.apiserver.rules.faulting import (
     each_invalid,
     invalid,
     required,
-    unchanged,
     unsupported,
 )
 from tangram.sandbox.apiserver.rules.looking import placed, record, records, texts, word
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.selectors import selector_faults
 from tangram.sandbox.apiserver.rules.wording import old_label, port_number, subdomain
-from tangram.sandbox.apiserver.schemas import crd_schema_faults
 
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES: Final = ("*", "Cluster", "Namespaced")
@@ -30,9 +28,6 @@ _WORDS: Final = {
     "sideEffects": ("None", "NoneOnDryRun"),
     "reinvocationPolicy": ("IfNeeded", "Never"),
 }
-
-
-# ---- webhooks
 
 
 def _fill_hooks(thing: Object) -> None:
@@ -82,7 +77,10 @@ def _hook_faults(hook: Object, path: str) -> list[Fault]:
     for name in ("namespaceSelector", "objectSelector"):
         faults += selector_faults(hook.get(name), f"{path}.{name}")
     faults += _client_faults(record(hook, "clientConfig"), f"{path}.clientConfig")
-    return [*faults, *_review_faults(texts(hook, "admissionReviewVersions"), f"{path}.admissionReviewVersions")]
+    return [
+        *faults,
+        *_review_faults(texts(hook, "admissionReviewVersions"), f"{path}.admissionReviewVersions"),
+    ]
 
 
 def _name_faults(name: str, path: str) -> list[Fault]:
@@ -90,7 +88,9 @@ def _name_faults(name: str, path: str) -> list[Fault]:
         return [required(path)]
     faults = each_invalid(path, name, subdomain(name))
     if not faults and name.count(".") < 2:
-        faults.append(invalid(path, name, "should be a domain with at least three segments separated by dots"))
+        faults.append(
+            invalid(path, name, "should be a domain with at least three segments separated by dots")
+        )
     return faults
 
 
@@ -104,13 +104,17 @@ def _rule_faults(rule: Object, path: str) -> list[Fault]:
         if not said:
             faults.append(required(f"{path}.{name}"))
         if plural and len(said) > 1 and "*" in said:
-            faults.append(invalid(f"{path}.{name}", said, f"if '*' is present, must not specify other {plural}"))
+            faults.append(
+                invalid(f"{path}.{name}", said, f"if '*' is present, must not specify other {plural}")
+            )
     for position, operation in enumerate(texts(rule, "operations")):
         if operation not in OPERATIONS:
             faults.append(unsupported(f"{path}.operations[{position}]", operation, OPERATIONS))
     resources = texts(rule, "resources")
     if len(resources) > 1 and "*/*" in resources:
-        faults.append(invalid(f"{path}.resources", resources, "if '*/*' is present, must not specify other resources"))
+        faults.append(
+            invalid(f"{path}.resources", resources, "if '*/*' is present, must not specify other resources")
+        )
     if "*" in resources and any("/" not in each and each != "*" for each in resources):
         detail = "if '*' is present, must not specify other resources without subresources"
         faults.append(invalid(f"{path}.resources", resources, detail))
@@ -172,58 +176,3 @@ def _review_faults(versions: list[str], path: str) -> list[Fault]:
 
 MUTATING: Final = Ruling(fill=_fill_mutating, faults=_hooks_faults, counts=("webhooks",))
 VALIDATING: Final = Ruling(fill=_fill_hooks, faults=_hooks_faults, counts=("webhooks",))
-
-
-# ---- definitions
-
-
-def _fill_definition(crd: Object) -> None:
-    spec = crd["spec"]
-    names: Object = spec.setdefault("names", {})
-    kind = word(names, "kind")
-    if kind:
-        names.setdefault("singular", kind.lower())
-        names.setdefault("listKind", f"{kind}List")
-    conversion: Object = spec.setdefault("conversion", {})
-    conversion.setdefault("strategy", "None")
-    service = record(conversion, "webhook", "clientConfig", "service")
-    if service:
-        service.setdefault("port", 443)
-
-
-def _create_definition(crd: Object) -> None:
-    stored = [word(each, "name") for each in records(crd["spec"], "versions") if each.get("storage")]
-    crd["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored[:1] or None}
-
-
-def _update_definition(new: Object, _old: Object) -> None:
-    stored = texts(record(new, "status"), "storedVersions")
-    for each in records(new["spec"], "versions"):
-        if each.get("storage") and word(each, "name") not in stored:
-            new.setdefault("status", {})["storedVersions"] = [*stored, word(each, "name")]
-
-
-def _definition_faults(new: Object, old: Object | None) -> list[Fault]:
-    faults = list(crd_schema_faults(new))
-    if old is None:
-        return faults
-    spec, before = record(new, "spec"), record(old, "spec")
-    established = any(
-        word(each, "type") == "Established" and word(each, "status") == "True"
-        for each in records(record(old, "status"), "conditions")
-    )
-    if established:
-        faults += unchanged("spec.scope", spec.get("scope"), before.get("scope"))
-        faults += unchanged("spec.names.kind", record(spec, "names").get("kind"), record(before, "names").get("kind"))
-    faults += unchanged("spec.group", spec.get("group"), before.get("group"))
-    plural = record(spec, "names").get("plural")
-    return [*faults, *unchanged("spec.names.plural", plural, record(before, "names").get("plural"))]
-
-
-DEFINITION: Final = Ruling(
-    fill=_fill_definition,
-    create=_create_definition,
-    update=_update_definition,
-    faults=_definition_faults,
-    counts=("spec",),
-)

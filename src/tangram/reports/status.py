@@ -1,0 +1,184 @@
+"""A cluster at one moment: what its cards are, who sits on them, and who waits.
+
+Everything is read from the ledger that decisions are made on, and the reasons of those who wait come from the engine,
+so a page made of this agrees with what `explain` says. That a node is not ready is read from the taints the node
+controller sets: they, and not the condition behind them, keep pods away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tangram.engine.demand import Demand
+from tangram.engine.frag import FragScores
+from tangram.engine.holdings import Charge, Holding
+from tangram.engine.ledger import Ledger
+from tangram.model.cards import Card
+from tangram.model.nodes import Node
+from tangram.model.pods import Pod
+from tangram.model.requests import AskKind
+from tangram.reports import shape
+from tangram.reports.asking import Asked
+from tangram.reports.status_pending import pending_pods
+from tangram.reports.status_shape import (
+    CORDONED,
+    FREE,
+    NOT_READY,
+    READY,
+    UNHEALTHY,
+    USED,
+    CardStatus,
+    Holder,
+    NodeStatus,
+    StatusReport,
+    Totals,
+)
+from tangram.units.ids import CardUuid, PodUid, natural_key
+
+_NOT_READY_TAINTS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+_TERMINATING: Final = "Terminating"
+
+
+class Scene(NamedTuple):
+    """What there is to tell of."""
+
+    ledger: Ledger
+    pending: Sequence[Asked]
+    """Pods that wait for cards."""
+    demand: Demand
+    """Pods to expect."""
+    pods: Sequence[Pod] = ()
+    """Every pod, for its phase, where that is known."""
+    problems: Sequence[shape.Remark] = ()
+    source: str = shape.FROM_FILE
+
+
+def status_of(scene: Scene, *, namespace: str | None = None) -> StatusReport:
+    """The whole cluster; with a namespace, no pods but its own are named."""
+    phases = {pod.ref.uid: _TERMINATING if pod.terminating else str(pod.phase) for pod in scene.pods}
+    everything = sorted(scene.ledger.nodes(), key=lambda node: natural_key(node.name))
+    nodes = [_node(scene.ledger, node, phases, namespace) for node in everything if node.cards]
+    asked = [each for each in scene.pending if namespace in (None, each[0].namespace)]
+    pending = pending_pods(scene.ledger, asked, scene.demand)
+    return StatusReport(
+        source=scene.source,
+        namespace=namespace,
+        totals=_totals(scene, nodes, len(everything)),
+        nodes=nodes,
+        plain_nodes=[node.name for node in everything if not node.cards],
+        pending=pending,
+        problems=list(scene.problems),
+    )
+
+
+def _node(ledger: Ledger, node: Node, phases: Mapping[PodUid, str], namespace: str | None) -> NodeStatus:
+    found: dict[int, list[tuple[Holding, Charge]]] = {}
+    for holding in ledger.holdings_on(node.name):
+        for charge in holding.charges:
+            found.setdefault(charge.column, []).append((holding, charge))
+    cards = [_card(card, found.get(column, ()), phases, namespace) for column, card in enumerate(node.cards)]
+    return NodeStatus(
+        node=node.name,
+        state=_node_state(node),
+        cards=sorted(cards, key=lambda card: card.index),
+        cards_free=sum(card.state == FREE for card in cards),
+        memory=sum(card.memory for card in cards),
+        memory_used=sum(card.memory_used for card in cards),
+        compute=float(len(cards)),
+        compute_used=_rounded(sum(card.cores_used / card.cores for card in cards if card.cores)),
+    )
+
+
+def _node_state(node: Node) -> str:
+    if any(taint.key in _NOT_READY_TAINTS for taint in node.taints):
+        return NOT_READY
+    return CORDONED if node.unschedulable else READY
+
+
+def _card(
+    card: Card,
+    held: Iterable[tuple[Holding, Charge]],
+    phases: Mapping[PodUid, str],
+    namespace: str | None,
+) -> CardStatus:
+    held = list(held)
+    named = [each for each in held if namespace in (None, each[0].tenant.pod.namespace)]
+    holders = [_holder(holding, charge, card.uuid, phases) for holding, charge in named]
+    return CardStatus(
+        index=card.index,
+        uuid=card.uuid,
+        vendor=card.vendor,
+        product=card.product,
+        mode=card.mode,
+        state=_card_state(card, used=bool(held)),
+        reason="" if card.healthy else card.health_reason,
+        memory=card.memory,
+        memory_used=sum(charge.memory for _, charge in held),
+        cores=card.cores,
+        cores_used=sum(charge.cores for _, charge in held),
+        slots=card.slots,
+        slots_used=sum(charge.slots for _, charge in held),
+        holders=sorted(holders, key=lambda holder: natural_key(holder.pod)),
+        other_holders=len(held) - len(holders),
+    )
+
+
+def _card_state(card: Card, *, used: bool) -> str:
+    if not card.healthy:
+        return UNHEALTHY
+    return CORDONED if card.cordoned else USED if used else FREE
+
+
+def _holder(holding: Holding, charge: Charge, card: CardUuid, phases: Mapping[PodUid, str]) -> Holder:
+    tenant = holding.tenant
+    shares = [
+        share
+        for container in tenant.allocation.containers
+        for share in container.shares
+        if share.card == card
+    ]
+    return Holder(
+        pod=str(tenant.pod),
+        memory=charge.memory,
+        cores=charge.cores,
+        whole=any(share.kind is AskKind.WHOLE for share in shares),
+        phase=phases.get(tenant.pod.uid, ""),
+        guessed=tenant.guessed,
+    )
+
+
+def _totals(scene: Scene, nodes: Sequence[NodeStatus], all_nodes: int) -> Totals:
+    cards = [card for node in nodes for card in node.cards]
+    return Totals(
+        nodes=all_nodes,
+        nodes_with_cards=len(nodes),
+        cards=len(cards),
+        cards_free=sum(node.cards_free for node in nodes),
+        cards_unhealthy=sum(card.state == UNHEALTHY for card in cards),
+        cards_cordoned=sum(card.state == CORDONED for card in cards),
+        pods=sum(bool(holding.charges) for holding in scene.ledger.holdings()),
+        pending=len(scene.pending),
+        memory=sum(node.memory for node in nodes),
+        memory_used=sum(node.memory_used for node in nodes),
+        compute=float(len(cards)),
+        compute_used=_rounded(sum(node.compute_used for node in nodes)),
+        fragmented=_fragmented(scene, cards),
+    )
+
+
+def _fragmented(scene: Scene, cards: Iterable[CardStatus]) -> float | None:
+    idle = sum(
+        ((card.memory - card.memory_used) / card.memory + (card.cores - card.cores_used) / card.cores) / 2
+        for card in cards
+        if card.state in (FREE, USED) and card.memory and card.cores
+    )
+    if not scene.demand.shapes or idle <= 0:
+        return None
+    lost = float(FragScores(scene.demand).fragments(scene.ledger.view()).sum())
+    return _rounded(min(1.0, max(0.0, lost / idle)))
+
+
+def _rounded(figure: float) -> float:
+    """Sums of fractions come out the same whatever they were added up in."""
+    return round(figure, 4)

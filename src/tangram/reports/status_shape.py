@@ -1,0 +1,113 @@
+"""What `tangram status` says, as data. `docs/status.md` promises this shape to programs.
+
+Fields are added and never renamed or taken away within a version. Amounts of memory are bytes; compute is in the
+vendor's own units, which is percent for MetaX and sixteenths for Moore Threads. Where cards of both are added up, the
+unit is a card's worth.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from tangram.reports.shape import FROM_FILE, Remark
+
+VERSION: Final = "status/v1"
+
+READY: Final = "ready"
+NOT_READY: Final = "not-ready"
+CORDONED: Final = "cordoned"
+UNHEALTHY: Final = "unhealthy"
+FREE: Final = "free"
+USED: Final = "used"
+
+UNKNOWN_PHASE: Final = ""
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod on a card."""
+
+    pod: str
+    memory: int
+    cores: int
+    whole: bool
+    """It holds the card by itself, whatever it uses of it."""
+    phase: str = UNKNOWN_PHASE
+    """As Kubernetes says it, or `Terminating`; empty where a cluster file says nothing of it."""
+    guessed: bool = False
+    """Nobody wrote down which cards it has."""
+
+
+class CardStatus(msgspec.Struct, frozen=True, kw_only=True):
+    index: int
+    uuid: str
+    vendor: str
+    product: str
+    mode: str
+    state: str
+    """`free`, `used`, `cordoned` or `unhealthy`; of several the last."""
+    reason: str
+    """Of an unhealthy card."""
+    memory: int
+    memory_used: int
+    cores: int
+    cores_used: int
+    slots: int
+    slots_used: int
+    holders: list[Holder]
+    other_holders: int = 0
+    """Pods of namespaces that were not asked about."""
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    state: str
+    """`ready`, `cordoned` or `not-ready`; of several the last."""
+    cards: list[CardStatus]
+    cards_free: int
+    """Cards that nobody holds and anybody could get, if the node takes pods."""
+    memory: int
+    memory_used: int
+    compute: float
+    compute_used: float
+
+
+class PendingPod(msgspec.Struct, frozen=True, kw_only=True):
+    pod: str
+    verdict: str
+    """`waits`, `refused`, or `fits` for one whose turn has not come."""
+    sentence: str
+    """Why, in the words of `tangram explain`."""
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    nodes: int
+    nodes_with_cards: int
+    cards: int
+    cards_free: int
+    cards_unhealthy: int
+    cards_cordoned: int
+    pods: int
+    """Pods that hold cards."""
+    pending: int
+    memory: int
+    memory_used: int
+    compute: float
+    compute_used: float
+    fragmented: float | None
+    """The share of what is idle that the next pod cannot be given, if it is like those that run and wait here; null
+    where there is none to be like."""
+
+
+class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
+    tangram: str = VERSION
+    source: str = FROM_FILE
+    namespace: str | None = None
+    """Where only its pods are named. All are counted."""
+    totals: Totals
+    nodes: list[NodeStatus]
+    plain_nodes: list[str]
+    """Nodes without cards."""
+    pending: list[PendingPod]
+    problems: list[Remark]

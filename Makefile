@@ -60,6 +60,7 @@ bench: setup ## Measure speed, memory and placement quality (about half an hour)
 	@for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/filter.py --nodes $$nodes --pods-per-node 10 || exit 1; done
 	$(BIN)/python benchmarks/drivers.py
 	$(BIN)/python benchmarks/placement.py
+	$(BIN)/python benchmarks/sandbox.py
 	@if [ "$$(id -u)" = 0 ]; then $(MAKE) testbed && $(BIN)/python benchmarks/node_agent.py && \
 	  for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/cluster.py --nodes $$nodes --pods 2000 || exit 1; done && \
 	  $(BIN)/python benchmarks/cluster.py --memory; else \

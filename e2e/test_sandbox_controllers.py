@@ -328,21 +328,15 @@ async def deployment_is_deleted(scene: Scene, how: str) -> None:
         )
 
 
-async def budgeted_deployment(scene: Scene) -> None:
+async def budgeted_deployment(scene: Scene, allowed: int, spec: Object) -> None:
     await deployment_comes_up(scene)
-    for name, spec in {
-        "most": {"maxUnavailable": "50%"},
-        "least": {"minAvailable": 3},
-        "part": {"minAvailable": "40%"},
-    }.items():
-        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}}
-        await scene.create(budget | {"spec": {"selector": {"matchLabels": {"app": "x"}}} | spec})
+    budget: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
+    await scene.create(budget | {"spec": {"selector": {"matchLabels": {"app": "x"}}} | spec})
     await scene.until(
-        "poddisruptionbudgets", "most", lambda seen: seen.get("status", {}).get("disruptionsAllowed") == 2
+        "poddisruptionbudgets", "b", lambda seen: seen.get("status", {}).get("disruptionsAllowed") == allowed
     )
     await scene.is_now((await scene.pods(3))[:1], "Running", ready=False)
-    await scene.until("poddisruptionbudgets", "most", lambda seen: seen["status"]["disruptionsAllowed"] == 1)
-    await scene.until("poddisruptionbudgets", "least", lambda seen: seen["status"]["currentHealthy"] == 2)
+    await scene.until("poddisruptionbudgets", "b", lambda seen: seen["status"]["currentHealthy"] == 2)
 
 
 DEPLOYMENTS = {
@@ -362,7 +356,15 @@ DEPLOYMENTS = {
     "deleted": partial(deployment_is_deleted, how="Background"),
     "deleted after its pods": partial(deployment_is_deleted, how="Foreground"),
     "deleted without its pods": partial(deployment_is_deleted, how="Orphan"),
-    "with budgets": budgeted_deployment,
+    "with a budget of the most that may be missing": partial(
+        budgeted_deployment, allowed=2, spec={"maxUnavailable": "50%"}
+    ),
+    "with a budget of the fewest that must work": partial(
+        budgeted_deployment, allowed=0, spec={"minAvailable": 3}
+    ),
+    "with a budget of a share that must work": partial(
+        budgeted_deployment, allowed=1, spec={"minAvailable": "40%"}
+    ),
 }
 
 

@@ -138,7 +138,7 @@ async def test_init_containers_come_first_and_give_their_cards_on(
     await sandboxed.remove(pod_name)
 
 
-async def test_a_job_completes_and_one_that_fails_is_tried_again(sandboxed: Sandboxed, pod_name: str) -> None:
+async def test_a_job_of_the_real_controllers_completes(sandboxed: Sandboxed, pod_name: str) -> None:
     template: Object = {
         "spec": {
             "restartPolicy": "Never",

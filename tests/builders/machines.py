@@ -69,7 +69,7 @@ class Fleet:
 
     async def until_gone(self, name: str) -> None:
         async with asyncio.timeout(LIMIT_S):
-            while await self.pod(name) is not None:
+            while await self.pod(name) is not None:  # noqa: ASYNC110 - it is asked, it does not tell
                 await asyncio.sleep(0.01)
 
     async def delete(self, name: str, *, grace: int | None = None) -> None:
@@ -147,7 +147,7 @@ def state_of(seen: Object, name: str = "c") -> Object:
         *seen["status"].get("initContainerStatuses", []),
         *seen["status"].get("containerStatuses", []),
     ]
-    return next((each["state"] for each in statuses if each["name"] == name), {})
+    return next((each["state"] for each in statuses if each["name"] == name), Object())
 
 
 def waits_with(reason: str, name: str = "c") -> Callable[[Object], bool]:

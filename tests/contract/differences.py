@@ -8,3 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 DIFFERENCES: Final[dict[str, str]] = {}
+
+VERB_DIFFERENCES: Final[dict[tuple[str, str], str]] = {}
+"""The same for steps of kubectl's verbs: by session and command line."""

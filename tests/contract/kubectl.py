@@ -34,6 +34,10 @@ class Step:
     shell: bool = False
     """The one word is a script, in which $KUBECTL is the program."""
 
+    @property
+    def line(self) -> str:
+        return " ".join(self.words)
+
 
 def do(line: str, *manifests: Object, keep: str = "", ordered: bool = True, **env: str) -> Step:
     """A command line as one would type it after `kubectl`, objects going to its standard input."""
@@ -94,9 +98,10 @@ _PATTERNS: Final[Sequence[tuple[str, str]]] = (
     (r"\b(resourceVersion: )\"\d+\"", r'\1"VERSION"'),
     (r"(\"resourceVersion\": ?)\"\d+\"", r'\1"VERSION"'),
     (r"kube-api-access-[a-z0-9]{5}\b", "kube-api-access-XXXXX"),
-    (r"\b(web)-[0-9a-f]{6,10}-[a-z0-9]{5}\b", r"\1-HASH-XXXXX"),
-    (r"\b(web)-[0-9a-f]{6,10}\b", r"\1-HASH"),
-    (r"(pod-template-hash[:=] ?)[0-9a-f]{6,10}\b", r"\1HASH"),
+    (r"\b(web)-[0-9a-z]{6,10}-[a-z0-9]{5}\b", r"\1-HASH-XXXXX"),
+    (r"\b(web)-[0-9a-z]{6,10}\b", r"\1-HASH"),
+    (r"(pod-template-hash[:=] ?)[0-9a-z]{6,10}\b", r"\1HASH"),
+    (r"(Resource Version: +)\d+", r"\1VERSION"),
     (r"/tmp/(LIVE|MERGED)-\d+", r"\1"),
     (r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", "TOKEN"),
     (r"(?<![\w.-])(?:\d+[ydhms]){1,2}(?= ago|\)|\s|$)", "AGE"),

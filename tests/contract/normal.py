@@ -76,7 +76,9 @@ def pick(answer: Answer, *paths: str) -> dict[str, Any]:
 
 def verdict(answer: Answer) -> dict[str, Any]:
     """Code and reason alone: for refusals whose sentence is the decoder of one language speaking."""
-    reason = cast("Mapping[str, Any]", answer.body).get("reason") if isinstance(answer.body, Mapping) else None
+    reason = (
+        cast("Mapping[str, Any]", answer.body).get("reason") if isinstance(answer.body, Mapping) else None
+    )
     return {"code": answer.code, "reason": reason}
 
 
@@ -118,7 +120,9 @@ def names(answer: Answer) -> Any:
     return [each["metadata"]["name"] for each in answer.body["items"]]
 
 
-def events(seen: Sequence[Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any] | None = None) -> list[Any]:
+def events(
+    seen: Sequence[Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any] | None = None
+) -> list[Any]:
     """A watch as (type, name) and what else is asked for."""
     told: list[Any] = []
     for event in seen:
@@ -145,6 +149,9 @@ def rows(answer: Answer) -> Any:
         return answer
     headings = [column["name"] for column in answer.body["columnDefinitions"]]
     return [
-        {name: "AGE" if name in {"Age", "Created At", "Last Seen"} and cell != "<unknown>" else cell for name, cell in zip(headings, row["cells"], strict=True)}
+        {
+            name: "AGE" if name in {"Age", "Created At", "Last Seen"} and cell != "<unknown>" else cell
+            for name, cell in zip(headings, row["cells"], strict=True)
+        }
         for row in answer.body["rows"]
     ]

@@ -26,3 +26,24 @@ def write_record(observations: Mapping[str, Any]) -> None:
         for name, seen in sorted(observations.items())
     ]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+VERBS: Final = FILE.with_name("kubectl.json")
+
+
+def read_verbs() -> dict[str, dict[str, Any]]:
+    """What kubectl printed against the real server: by release, then by session, one entry for each step."""
+    return json.loads(VERBS.read_text("utf-8"))
+
+
+def write_verbs(heard: Mapping[str, Mapping[str, Any]]) -> None:
+    """One line for each session."""
+    releases = [
+        f"{json.dumps(release)}: {{\n"
+        + ",\n".join(
+            f"{json.dumps(name)}: {json.dumps(steps, sort_keys=True)}" for name, steps in sessions.items()
+        )
+        + "\n}"
+        for release, sessions in heard.items()
+    ]
+    VERBS.write_text("{\n" + ",\n".join(releases) + "\n}\n", encoding="utf-8")

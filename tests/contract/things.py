@@ -32,7 +32,9 @@ def secret(name: str = "a", **labels: str) -> Object:
 def pod(name: str = "a", spec: Object | None = None, **labels: str) -> Object:
     """A pod no scheduler looks at."""
     made = thing(
-        "Pod", name, spec={"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}], **(spec or {})}
+        "Pod",
+        name,
+        spec={"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}], **(spec or {})},
     )
     return labelled(made, **labels) if labels else made
 

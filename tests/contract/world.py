@@ -150,7 +150,9 @@ class World:
             sent |= {"Authorization": f"Bearer {token}"} if token else {}
         async with (
             asyncio.timeout(PATIENCE),
-            who.request(method, path, data=data, headers=sent, params=query, allow_redirects=False) as response,
+            who.request(
+                method, path, data=data, headers=sent, params=query, allow_redirects=False
+            ) as response,
         ):
             text = (await response.read()).decode("utf-8", "replace")
             return Answer(

@@ -52,7 +52,9 @@ def test_the_page_counts_the_cases_and_names_every_difference() -> None:
         subject: str(count) for subject, count in Counter(case.subject for case in CASES.values()).items()
     }
     assert f"**{len(CASES)} cases**" in text
-    named = dict(re.findall(r"^\| ([^|`]+?) \| ([^|]+?) \|$", text.partition("## Differences")[2], re.MULTILINE))
+    named = dict(
+        re.findall(r"^\| ([^|`]+?) \| ([^|]+?) \|$", text.partition("## Differences")[2], re.MULTILINE)
+    )
     named.pop("Case", None)
     assert {sentence: reason for sentence, reason in named.items() if set(sentence) != {"-"}} == {
         CASES[name].sentence: reason for name, reason in DIFFERENCES.items()

@@ -34,6 +34,7 @@ app = cyclopts.App(
     version=tangram.__version__,
 )
 app.command("tangram.cli.sandbox:sandbox", name="sandbox", help=manual.SANDBOX)
+app.command("tangram.cli.status:status", name="status", help=manual.STATUS)
 app.command("tangram.cli.explain:explain", name="explain", help=manual.EXPLAIN)
 app.command("tangram.cli.simulate:simulate", name="simulate", help=manual.SIMULATE)
 app.command("tangram.cli.hardware.devices:devices", name="devices", help=hardware.DEVICES)

@@ -59,6 +59,30 @@ Exit status: 0 stopped, 1 it failed or a story did not end as it should,
 2 the command line or a file could not be read.
 """
 
+STATUS: Final = """Show a cluster on one screen: nodes, cards, who sits where, who waits and why.
+
+The cluster your kubeconfig names, and again every two seconds:
+  tangram status
+  tangram status --watch
+
+One node card by card; only the pods of one namespace by name:
+  tangram status --node gpu-1
+  tangram status -n research
+
+Without a cluster, from a file that describes one, or from a dump:
+  tangram status --cluster cluster.yaml
+  kubectl get nodes,pods -A -o json | tangram status --cluster -
+
+For programs (docs/status.md):
+  tangram status -o json
+
+Bars show what is given away, not what is computed: 'tangram top' on a node
+shows that. Large clusters are shown by kinds of nodes. Why a pod waits, node
+by node and card by card, and what would help: tangram explain POD.
+Exit status: 0 shown, 2 the command line, a file or the cluster could not be
+read.
+"""
+
 EXPLAIN: Final = """Say where a pod would go and why, or why it waits and what would help.
 
 Why does this pod of the live cluster wait, or where is it?

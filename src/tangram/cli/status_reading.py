@@ -16,7 +16,7 @@ from tangram.cli.clusters import Cluster, read_cluster
 from tangram.cli.expectations import learned_demand
 from tangram.cli.explaining import asked_of_waiting
 from tangram.cli.failures import InputError
-from tangram.cli.patience import Patience
+from tangram.cli.patience import SILENT_SECONDS, Patience
 from tangram.cli.screen import error_console
 from tangram.reports import shape
 from tangram.reports.asking import Asked
@@ -49,7 +49,9 @@ def cluster_reader(file: str | None, kubeconfig: Path | None) -> Callable[[Patie
 class Looker:
     """Reads the cluster each time it is asked."""
 
-    def __init__(self, read: Callable[[Patience], Cluster], source: str, namespace: str | None = None) -> None:
+    def __init__(
+        self, read: Callable[[Patience], Cluster], source: str, namespace: str | None = None
+    ) -> None:
         self._read = read
         self._source = source
         self._namespace = namespace
@@ -58,9 +60,9 @@ class Looker:
     def look(self) -> Look:
         """The cluster as it is now, or, when it cannot be read again, as it was last seen."""
         # A bar in the middle of a picture that is drawn again and again would be in its way.
-        silent = {} if self._last is None else {"silent_seconds": _NEVER}
+        silent_seconds = SILENT_SECONDS if self._last is None else _NEVER
         try:
-            with Patience(error_console(), **silent) as patience:
+            with Patience(error_console(), silent_seconds=silent_seconds) as patience:
                 self._last = _report(self._read(patience), self._source, self._namespace)
         except InputError as error:
             if self._last is None:

@@ -1,7 +1,7 @@
 """A sandbox from nothing to running, and back: what is started in which order, and what each step says meanwhile.
 
 The API server comes first, because everybody talks to it. Our scheduler answers before its webhooks are registered, and
-machines register before anything is scheduled, so that nobody is refused for having come too early.
+people are told that all is ready after that, so that nobody is refused for having come too early.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ async def sandbox(options: Options, supervisor: Supervisor, say: Say) -> AsyncGe
             certificate=plane.kubelets,
         )
         stack.push_async_callback(machines.stop)
-        await machines.start(say)
-        await _ready(scheduler)
-        say("scheduler, webhook and gpu-aware answer")
-        await webhooks.register(api, url, served.authority)
         files = scheduler_files(doors, str(folder.kubeconfig), client, serving.authority)
-        await plane.schedule(files)
+        # Whoever holds the scheduler's Lease is believed after a moment, which may pass while machines start.
+        await asyncio.gather(plane.schedule(files), machines.start(say))
+        await _ready(scheduler)
+        await webhooks.register(api, url, served.authority)
+        say("scheduler, webhook and gpu-aware answer")
         yield Sandbox(
             folder=folder, api=api, machines=machines, doors=doors, scheduler=scheduler, supervisor=supervisor
         )
@@ -112,7 +112,7 @@ async def _plane(
 async def _ready(scheduler: Scheduler) -> None:
     """Our scheduler has read the cluster. Whether it holds the Lease shows when somebody schedules."""
     ends = time.monotonic() + READY_S
-    while scheduler.unready() and time.monotonic() < ends:  # noqa: ASYNC110 - it is asked, it does not tell
+    while scheduler.unready() and time.monotonic() < ends:
         await asyncio.sleep(0.02)
 
 

@@ -21,7 +21,10 @@ CONFIG_MAPS: Object = {
     "operations": ["CREATE", "UPDATE", "DELETE"],
     "resources": ["configmaps"],
 }
-PODS: Object = CONFIG_MAPS | {"resources": ["pods", "pods/binding", "pods/status", "pods/eviction"], "operations": ["*"]}
+PODS: Object = CONFIG_MAPS | {
+    "resources": ["pods", "pods/binding", "pods/status", "pods/eviction"],
+    "operations": ["*"],
+}
 
 
 def _hook(world: World, name: str = "main", *, rules: Object = CONFIG_MAPS, **more: Any) -> Object:
@@ -307,7 +310,12 @@ async def a_binding_can_be_refused(world: World) -> Any:
     _judge(world, refuse("not on this node"))
     await _validating(world, _hook(world, rules=PODS | {"resources": ["pods/binding"]}))
     await world.have(world.at("pods"), pod())
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "a"},
+        "target": {"kind": "Node", "name": "n"},
+    }
     return [
         await world.post(world.at("pods/a/binding"), binding),
         pick(await world.get(world.at("pods/a")), "spec.nodeName"),
@@ -319,7 +327,12 @@ async def a_binding_can_be_changed(world: World) -> Any:
     _judge(world, patch({"op": "add", "path": "/metadata/annotations", "value": {"by": "hook"}}))
     await _mutating(world, _hook(world, rules=PODS | {"resources": ["pods/binding"]}))
     await world.have(world.at("pods"), pod())
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "a"},
+        "target": {"kind": "Node", "name": "n"},
+    }
     await world.must(world.post(world.at("pods/a/binding"), binding))
     return pick(await world.get(world.at("pods/a")), "spec.nodeName", "metadata.annotations")
 
@@ -362,7 +375,9 @@ async def a_webhook_is_otherwise_asked_once(world: World) -> Any:
 @case
 async def validating_webhooks_see_what_mutating_ones_made(world: World) -> Any:
     _judge(world, patch(_label("made", "yes")), "maker")
-    wanted = thing("MutatingWebhookConfiguration", world.named("makers"), VERSION, webhooks=[_hook(world, "maker")])
+    wanted = thing(
+        "MutatingWebhookConfiguration", world.named("makers"), VERSION, webhooks=[_hook(world, "maker")]
+    )
     await world.have(world.top("mutatingwebhookconfigurations", VERSION), wanted)
     await _validating(world, _hook(world))
     last = time.monotonic() + PATIENCE

@@ -37,7 +37,9 @@ async def an_apply_without_a_manager_is_refused(world: World) -> Any:
 @case
 async def an_apply_may_be_yaml(world: World) -> Any:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: value}\n"
-    answer = await world.ask("PATCH", world.at("configmaps/a"), text, content=APPLY_PATCH, fieldManager="alice")
+    answer = await world.ask(
+        "PATCH", world.at("configmaps/a"), text, content=APPLY_PATCH, fieldManager="alice"
+    )
     return pick(answer, "data")
 
 
@@ -71,7 +73,12 @@ async def an_apply_conflicts_with_a_plain_update_too(world: World) -> Any:
     await world.have(world.at("configmaps"), config(data={"a": "1"}), fieldManager="creator")
     answer = await world.apply(path, config(data={"a": "2"}))
     assert answer.code == 409
-    return [answer.code, answer["reason"], answer["details"]["causes"][0]["field"], answer["details"]["causes"][0]["reason"]]
+    return [
+        answer.code,
+        answer["reason"],
+        answer["details"]["causes"][0]["field"],
+        answer["details"]["causes"][0]["reason"],
+    ]
 
 
 @case
@@ -164,7 +171,9 @@ async def an_apply_needs_kind_and_version(world: World) -> Any:
     return [
         verdict(await world.apply(world.at("configmaps/a"), {"metadata": {"name": "a"}})),
         verdict(await world.apply(world.at("configmaps/a"), {"apiVersion": "v1", "metadata": {"name": "a"}})),
-        await world.apply(world.at("configmaps/a"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}),
+        await world.apply(
+            world.at("configmaps/a"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}
+        ),
     ]
 
 

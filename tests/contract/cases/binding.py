@@ -52,7 +52,9 @@ async def the_labels_of_a_binding_are_merged_into_the_pod(world: World) -> Any:
 @case
 async def the_annotations_of_a_binding_are_not_validated(world: World) -> Any:
     path = await _pod(world)
-    answer = await world.post(f"{path}/binding", _binding(annotations={"not a valid key!": "x"}, labels={"l": "no good"}))
+    answer = await world.post(
+        f"{path}/binding", _binding(annotations={"not a valid key!": "x"}, labels={"l": "no good"})
+    )
     return [
         answer.code,
         pick(await world.get(path), "metadata.annotations", "metadata.labels", "spec.nodeName"),
@@ -79,7 +81,10 @@ async def a_pod_that_is_not_there_cannot_be_bound(world: World) -> Any:
 async def a_binding_for_another_uid_is_a_conflict(world: World) -> Any:
     path = await _pod(world)
     other = "0f6a2f24-0000-4000-8000-000000000000"
-    return [await world.post(f"{path}/binding", _binding(uid=other)), pick(await world.get(path), "spec.nodeName")]
+    return [
+        await world.post(f"{path}/binding", _binding(uid=other)),
+        pick(await world.get(path), "spec.nodeName"),
+    ]
 
 
 @case
@@ -142,13 +147,19 @@ async def a_dry_binding_binds_nothing(world: World) -> Any:
 @case
 async def a_pod_is_bound_by_the_collection_of_bindings_too(world: World) -> Any:
     path = await _pod(world)
-    return [await world.post(world.at("bindings"), _binding(annotations={"a": "b"})), pick(await world.get(path), "spec.nodeName", "metadata.annotations")]
+    return [
+        await world.post(world.at("bindings"), _binding(annotations={"a": "b"})),
+        pick(await world.get(path), "spec.nodeName", "metadata.annotations"),
+    ]
 
 
 @case
 async def a_pod_made_with_a_node_needs_no_binding(world: World) -> Any:
     path = await _pod(world, pod(spec={"nodeName": "some-node"}))
-    return [pick(await world.get(path), "spec.nodeName", "status"), verdict(await world.post(f"{path}/binding", _binding()))]
+    return [
+        pick(await world.get(path), "spec.nodeName", "status"),
+        verdict(await world.post(f"{path}/binding", _binding())),
+    ]
 
 
 @case
@@ -156,7 +167,10 @@ async def a_node_is_nominated_by_the_status(world: World) -> Any:
     path = await _pod(world)
     changed = await world.merge(f"{path}/status", {"status": {"nominatedNodeName": "some-node"}})
     await world.must(world.post(f"{path}/binding", _binding(node="other")))
-    return [pick(changed, "status.nominatedNodeName"), pick(await world.get(path), "status.nominatedNodeName", "spec.nodeName")]
+    return [
+        pick(changed, "status.nominatedNodeName"),
+        pick(await world.get(path), "status.nominatedNodeName", "spec.nodeName"),
+    ]
 
 
 @case

@@ -40,7 +40,10 @@ async def a_defined_kind_is_discovered(world: World) -> Any:
     group = await world.until(f"/apis/{world.group}", lambda answer: answer.code == 200)
     return [
         pick(answer, "groupVersion"),
-        [{key: value for key, value in each.items() if key != "storageVersionHash"} for each in answer["resources"]],
+        [
+            {key: value for key, value in each.items() if key != "storageVersionHash"}
+            for each in answer["resources"]
+        ],
         group,
     ]
 
@@ -88,7 +91,12 @@ async def a_defined_object_loses_what_is_not_in_its_schema(world: World) -> Any:
     path = await defined(world)
     odd = widget(world, spec={"size": 1, "odd": 1}, odd={"deep": True})
     warned = await world.post(path, odd)
-    return [pick(warned, "spec"), "odd" in warned.body, warned.warnings, await world.post(path, odd, fieldValidation="Strict")]
+    return [
+        pick(warned, "spec"),
+        "odd" in warned.body,
+        warned.warnings,
+        await world.post(path, odd, fieldValidation="Strict"),
+    ]
 
 
 @case
@@ -148,7 +156,13 @@ async def a_defined_scale_is_read_and_written(world: World) -> Any:
 async def a_defined_kind_prints_its_columns(world: World) -> Any:
     columns = [
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
-        {"name": "Color", "type": "string", "jsonPath": ".spec.color", "priority": 1, "description": "its color"},
+        {
+            "name": "Color",
+            "type": "string",
+            "jsonPath": ".spec.color",
+            "priority": 1,
+            "description": "its color",
+        },
         {"name": "Born", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ]
     path = await defined(world, definition(world, additionalPrinterColumns=columns))
@@ -157,7 +171,10 @@ async def a_defined_kind_prints_its_columns(world: World) -> Any:
     shown = rows(answer)
     for row in shown:
         row["Born"] = "AGE"
-    names_apart = [{key: value for key, value in each.items() if key != "description"} for each in answer["columnDefinitions"]]
+    names_apart = [
+        {key: value for key, value in each.items() if key != "description"}
+        for each in answer["columnDefinitions"]
+    ]
     return [names_apart, shown]
 
 
@@ -209,7 +226,11 @@ async def a_defined_object_is_replaced_only_with_a_version(world: World) -> Any:
     body = made.body
     body["spec"]["size"] = 5
     done = await world.put(f"{path}/a", body)
-    return [await world.put(f"{path}/a", widget(world)), pick(done, "spec"), verdict(await world.put(f"{path}/a", body))]
+    return [
+        await world.put(f"{path}/a", widget(world)),
+        pick(done, "spec"),
+        verdict(await world.put(f"{path}/a", body)),
+    ]
 
 
 @case
@@ -285,7 +306,10 @@ async def a_definition_stores_exactly_one_version(world: World) -> Any:
     two = definition(world)
     two["spec"]["versions"].append({**two["spec"]["versions"][0], "name": "v2"})
     other = await world.post(world.top(DEFINITIONS, VERSION), two)
-    return [[each["field"] for each in answer["details"]["causes"]], [each["field"] for each in other["details"]["causes"]]]
+    return [
+        [each["field"] for each in answer["details"]["causes"]],
+        [each["field"] for each in other["details"]["causes"]],
+    ]
 
 
 @case
@@ -319,7 +343,9 @@ async def the_scope_of_a_definition_may_not_change(world: World) -> Any:
 @case
 async def a_version_that_is_not_served_is_not_found(world: World) -> Any:
     made = definition(world)
-    made["spec"]["versions"].append({**made["spec"]["versions"][0], "name": "v2", "storage": False, "served": False})
+    made["spec"]["versions"].append(
+        {**made["spec"]["versions"][0], "name": "v2", "storage": False, "served": False}
+    )
     path = await defined(world, made)
     return [(await world.get(path)).code, (await world.get(path.replace("/v1/", "/v2/"))).code]
 
@@ -342,7 +368,10 @@ async def numbers_and_words_may_share_a_place(world: World) -> Any:
     path = await defined(world, made)
     return [
         pick(await world.post(path, widget(world, "a", spec={"size": 1, "amount": 5})), "spec"),
-        pick(await world.post(path, widget(world, "b", spec={"size": 1, "amount": "5Gi", "maybe": None})), "spec"),
+        pick(
+            await world.post(path, widget(world, "b", spec={"size": 1, "amount": "5Gi", "maybe": None})),
+            "spec",
+        ),
         verdict(await world.post(path, widget(world, "c", spec={"size": 1, "amount": [5]}))),
     ]
 

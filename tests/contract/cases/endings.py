@@ -145,7 +145,10 @@ async def a_held_pod_on_a_node_waits_for_both(world: World) -> Any:
     await world.must(world.delete(path, gracePeriodSeconds="0"))
     waiting = await world.get(path)
     await _release(world, path)
-    return [pick(waiting, "metadata.deletionGracePeriodSeconds", "metadata.finalizers"), (await world.get(path)).code]
+    return [
+        pick(waiting, "metadata.deletionGracePeriodSeconds", "metadata.finalizers"),
+        (await world.get(path)).code,
+    ]
 
 
 @case
@@ -153,7 +156,12 @@ async def a_deletion_on_condition_of_another_uid_is_a_conflict(world: World) -> 
     await world.have(world.at("configmaps"), config())
     other = "0f6a2f24-0000-4000-8000-000000000000"
     answer = await world.delete(world.at("configmaps/a"), _options(preconditions={"uid": other}))
-    return [answer.code, answer["reason"], answer["message"].partition(":")[0], (await world.get(world.at("configmaps/a"))).code]
+    return [
+        answer.code,
+        answer["reason"],
+        answer["message"].partition(":")[0],
+        (await world.get(world.at("configmaps/a"))).code,
+    ]
 
 
 @case
@@ -238,7 +246,12 @@ async def an_owner_in_the_foreground_goes_last(world: World) -> Any:
 async def an_owner_that_never_was_takes_its_child_along(world: World) -> Any:
     child = config("child")
     child["metadata"]["ownerReferences"] = [
-        {"apiVersion": "v1", "kind": "ConfigMap", "name": "ghost", "uid": "0f6a2f24-0000-4000-8000-000000000000"}
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": "ghost",
+            "uid": "0f6a2f24-0000-4000-8000-000000000000",
+        }
     ]
     await world.have(world.at("configmaps"), child)
     await world.until_gone(world.at("configmaps/child"))
@@ -280,8 +293,10 @@ async def _guarded(world: World, **spec: Any) -> str:
     await world.have(world.at("poddisruptionbudgets", "policy/v1"), budget(**spec))
     await world.until(
         world.at("poddisruptionbudgets/a", "policy/v1"),
-        lambda answer: answer.body.get("status", {}).get("expectedPods", 0) == 1
-        and answer["status"]["currentHealthy"] == 1,
+        lambda answer: (
+            answer.body.get("status", {}).get("expectedPods", 0) == 1
+            and answer["status"]["currentHealthy"] == 1
+        ),
     )
     return world.at("pods/a/eviction")
 
@@ -408,7 +423,10 @@ async def a_namespace_is_not_deleted_twice(world: World) -> Any:
 
 @case
 async def the_first_namespaces_cannot_be_deleted(world: World) -> Any:
-    return [await world.delete(world.top("namespaces/default")), await world.delete(world.top("namespaces/kube-system"))]
+    return [
+        await world.delete(world.top("namespaces/default")),
+        await world.delete(world.top("namespaces/kube-system")),
+    ]
 
 
 @case

@@ -39,7 +39,9 @@ def _user(answer: Answer) -> Any:
     """Without the number of the one token, which is chance."""
     user = answer["status"].get("userInfo") or answer["status"].get("user") or {}
     extra = {
-        key: value for key, value in user.get("extra", {}).items() if key != "authentication.kubernetes.io/credential-id"
+        key: value
+        for key, value in user.get("extra", {}).items()
+        if key != "authentication.kubernetes.io/credential-id"
     }
     return user | {"extra": extra}
 
@@ -48,7 +50,11 @@ def _user(answer: Answer) -> Any:
 async def an_account_is_given_a_token(world: World) -> Any:
     path = await _account(world)
     answer = await world.post(path, _request(expirationSeconds=3600))
-    return [pick(answer, "kind", "apiVersion", "metadata", "spec"), sorted(answer["status"]), answer["status"]["token"].count(".")]
+    return [
+        pick(answer, "kind", "apiVersion", "metadata", "spec"),
+        sorted(answer["status"]),
+        answer["status"]["token"].count("."),
+    ]
 
 
 @case
@@ -91,9 +97,15 @@ async def a_token_may_be_bound_to_a_pod(world: World) -> Any:
 async def a_token_bound_to_nothing_is_not_given(world: World) -> Any:
     path = await _account(world)
     return [
-        await world.post(path, _request(boundObjectRef={"apiVersion": "v1", "kind": "Node", "name": world.named("x")})),
-        await world.post(path, _request(boundObjectRef={"apiVersion": "v1", "kind": "ConfigMap", "name": "x"})),
-        verdict(await world.post(path, _request(boundObjectRef={"apiVersion": "v1", "kind": "Pod", "name": "x"}))),
+        await world.post(
+            path, _request(boundObjectRef={"apiVersion": "v1", "kind": "Node", "name": world.named("x")})
+        ),
+        await world.post(
+            path, _request(boundObjectRef={"apiVersion": "v1", "kind": "ConfigMap", "name": "x"})
+        ),
+        verdict(
+            await world.post(path, _request(boundObjectRef={"apiVersion": "v1", "kind": "Pod", "name": "x"}))
+        ),
     ]
 
 
@@ -155,14 +167,23 @@ async def an_anonymous_request_for_objects_is_refused(world: World) -> Any:
 @case
 async def the_administrator_is_known_by_name_and_group(world: World) -> Any:
     answer = await world.post(world.top("selfsubjectreviews", AUTHENTICATION), _own())
-    return [answer.code, answer["status"]["userInfo"]["username"], sorted(answer["status"]["userInfo"]["groups"])]
+    return [
+        answer.code,
+        answer["status"]["userInfo"]["username"],
+        sorted(answer["status"]["userInfo"]["groups"]),
+    ]
 
 
 @case
 async def the_administrator_may_do_everything(world: World) -> Any:
     spec = {"resourceAttributes": {"namespace": world.namespace, "verb": "delete", "resource": "pods"}}
     review = {"apiVersion": AUTHORIZATION, "kind": "SelfSubjectAccessReview", "spec": spec}
-    return pick(await world.post(world.top("selfsubjectaccessreviews", AUTHORIZATION), review), "kind", "spec", "status.allowed")
+    return pick(
+        await world.post(world.top("selfsubjectaccessreviews", AUTHORIZATION), review),
+        "kind",
+        "spec",
+        "status.allowed",
+    )
 
 
 @case

@@ -43,7 +43,15 @@ async def labels_select_by_equality(world: World) -> Any:
     path = await _five(world)
     return {
         selector: names(await world.get(path, labelSelector=selector))
-        for selector in ("color=red", "color==red", "color!=red", "color=red,size=2", "", "color=", "nothing=x")
+        for selector in (
+            "color=red",
+            "color==red",
+            "color!=red",
+            "color=red,size=2",
+            "",
+            "color=",
+            "nothing=x",
+        )
     }
 
 
@@ -52,7 +60,15 @@ async def labels_select_by_sets(world: World) -> Any:
     path = await _five(world)
     return {
         selector: names(await world.get(path, labelSelector=selector))
-        for selector in ("color in (red,blue)", "color notin (red)", "size", "!size", "color in (red), size", "size>1", "size<3")
+        for selector in (
+            "color in (red,blue)",
+            "color notin (red)",
+            "size",
+            "!size",
+            "color in (red), size",
+            "size>1",
+            "size<3",
+        )
     }
 
 
@@ -70,7 +86,12 @@ async def fields_select_names_and_namespaces(world: World) -> Any:
     path = await _five(world)
     return {
         selector: names(await world.get(path, fieldSelector=selector))
-        for selector in ("metadata.name=b", "metadata.name!=b", f"metadata.namespace={world.namespace},metadata.name=c", "type=Opaque")
+        for selector in (
+            "metadata.name=b",
+            "metadata.name!=b",
+            f"metadata.namespace={world.namespace},metadata.name=c",
+            "type=Opaque",
+        )
     }
 
 
@@ -88,7 +109,9 @@ async def a_field_that_cannot_select_is_a_bad_request(world: World) -> Any:
 async def fields_select_pods(world: World) -> Any:
     await world.have(world.at("pods"), pod("a"))
     await world.have(world.at("pods"), pod("b", spec={"restartPolicy": "Never"}))
-    await world.must(world.merge(world.at("pods/b/status"), {"status": {"phase": "Running", "podIP": "10.9.9.9"}}))
+    await world.must(
+        world.merge(world.at("pods/b/status"), {"status": {"phase": "Running", "podIP": "10.9.9.9"}})
+    )
     return {
         selector: names(await world.get(world.at("pods"), fieldSelector=selector))
         for selector in (
@@ -112,8 +135,12 @@ async def fields_select_nodes_by_whether_they_take_pods(world: World) -> Any:
     await world.have(world.top("nodes"), node(world, "two") | {"spec": {"unschedulable": True}})
     mine = f"case={world.tag}"
     return [
-        names(await world.get(world.top("nodes"), labelSelector=mine, fieldSelector="spec.unschedulable=true")),
-        names(await world.get(world.top("nodes"), labelSelector=mine, fieldSelector="spec.unschedulable=false")),
+        names(
+            await world.get(world.top("nodes"), labelSelector=mine, fieldSelector="spec.unschedulable=true")
+        ),
+        names(
+            await world.get(world.top("nodes"), labelSelector=mine, fieldSelector="spec.unschedulable=false")
+        ),
     ]
 
 
@@ -154,7 +181,9 @@ async def a_list_comes_in_pages(world: World) -> Any:
 async def a_page_with_a_selector_does_not_count_the_rest(world: World) -> Any:
     path = await _five(world)
     first = await world.get(path, limit="1", labelSelector="color=red")
-    second = await world.get(path, limit="1", labelSelector="color=red", **{"continue": first["metadata"]["continue"]})
+    second = await world.get(
+        path, limit="1", labelSelector="color=red", **{"continue": first["metadata"]["continue"]}
+    )
     return [[names(each), sorted(each["metadata"])] for each in (first, second)]
 
 
@@ -184,7 +213,9 @@ async def a_broken_token_is_a_bad_request(world: World) -> Any:
 async def a_token_with_another_version_is_a_bad_request(world: World) -> Any:
     path = await _five(world)
     first = await world.get(path, limit="1")
-    return await world.get(path, limit="1", resourceVersion="1", **{"continue": first["metadata"]["continue"]})
+    return await world.get(
+        path, limit="1", resourceVersion="1", **{"continue": first["metadata"]["continue"]}
+    )
 
 
 @case
@@ -225,7 +256,8 @@ async def a_list_at_an_exact_version_is_that_of_then(world: World) -> Any:
     second = await world.have(path, secret("b"))
     await world.must(world.delete(f"{path}/a"))
     answers = [
-        await world.get(path, resourceVersion=each.version, resourceVersionMatch="Exact") for each in (first, second)
+        await world.get(path, resourceVersion=each.version, resourceVersionMatch="Exact")
+        for each in (first, second)
     ]
     return [[names(each) for each in answers], answers[0].version == first.version]
 
@@ -254,9 +286,17 @@ async def a_list_at_the_very_first_version_is_gone(world: World) -> Any:
 
 @case
 async def a_list_of_the_future_is_too_early(world: World) -> Any:
-    answer = await world.get(world.at("secrets"), resourceVersion="999999999", resourceVersionMatch="NotOlderThan")
+    answer = await world.get(
+        world.at("secrets"), resourceVersion="999999999", resourceVersionMatch="NotOlderThan"
+    )
     details = answer["details"]
-    return [answer.code, answer["reason"], details.get("causes"), "retryAfterSeconds" in details, bool(answer.retry_after)]
+    return [
+        answer.code,
+        answer["reason"],
+        details.get("causes"),
+        "retryAfterSeconds" in details,
+        bool(answer.retry_after),
+    ]
 
 
 @case

@@ -28,7 +28,9 @@ async def an_object_is_created_once(world: World) -> Any:
 async def what_is_not_there_is_not_found(world: World) -> Any:
     return [
         await world.get(world.at("configmaps/a")),
-        await world.put(world.at("leases/a", "coordination.k8s.io/v1"), thing("Lease", "a", "coordination.k8s.io/v1")),
+        await world.put(
+            world.at("leases/a", "coordination.k8s.io/v1"), thing("Lease", "a", "coordination.k8s.io/v1")
+        ),
         await world.put(world.at("configmaps/a"), config()),
         await world.merge(world.at("deployments/a", "apps/v1"), {}),
         await world.delete(world.at("pods/a")),
@@ -54,7 +56,9 @@ async def a_namespace_in_the_body_must_be_that_of_the_address(world: World) -> A
 
 @case
 async def a_namespace_in_the_body_is_not_needed(world: World) -> Any:
-    return pick(await world.post(world.at("secrets"), secret()), "metadata.namespace", "data", "stringData", "type")
+    return pick(
+        await world.post(world.at("secrets"), secret()), "metadata.namespace", "data", "stringData", "type"
+    )
 
 
 @case
@@ -183,7 +187,9 @@ async def a_dry_deletion_leaves_the_object(world: World) -> Any:
     await world.have(world.at("configmaps"), config())
     return [
         await world.delete(world.at("configmaps/a"), dryRun="All"),
-        await world.delete(world.at("configmaps/a"), {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]}),
+        await world.delete(
+            world.at("configmaps/a"), {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]}
+        ),
         pick(await world.get(world.at("configmaps/a")), "data"),
     ]
 
@@ -214,7 +220,9 @@ async def a_pods_requests_follow_its_limits(world: World) -> Any:
 
 @case
 async def a_deployment_is_completed_with_its_defaults(world: World) -> Any:
-    made = await world.post(world.at("deployments", "apps/v1"), deployment(replicas=None, paused=True), dryRun="All")
+    made = await world.post(
+        world.at("deployments", "apps/v1"), deployment(replicas=None, paused=True), dryRun="All"
+    )
     return pick(made, "metadata.generation", "spec", "status")
 
 
@@ -246,7 +254,9 @@ async def a_service_is_completed_with_its_defaults(world: World) -> Any:
 
 @case
 async def a_headless_service_has_no_address(world: World) -> Any:
-    wanted = thing("Service", "a", spec={"clusterIP": "None", "selector": {"app": "a"}, "ports": [{"port": 80}]})
+    wanted = thing(
+        "Service", "a", spec={"clusterIP": "None", "selector": {"app": "a"}, "ports": [{"port": 80}]}
+    )
     return pick(await world.post(world.at("services"), wanted), "spec", "status")
 
 
@@ -306,7 +316,9 @@ async def a_pod_takes_its_account_and_mounts_its_token(world: World) -> Any:
         "volumes": [sorted(each) for each in spec["volumes"]],
         "sources": spec["volumes"][0]["projected"]["sources"],
         "mode": spec["volumes"][0]["projected"]["defaultMode"],
-        "mount": {key: value for key, value in spec["containers"][0]["volumeMounts"][0].items() if key != "name"},
+        "mount": {
+            key: value for key, value in spec["containers"][0]["volumeMounts"][0].items() if key != "name"
+        },
     }
 
 
@@ -353,7 +365,11 @@ async def a_whole_collection_is_deleted_by_label(world: World) -> Any:
     for name, color in (("a", "red"), ("b", "blue"), ("c", "red")):
         await world.have(world.at("secrets"), secret(name, color=color))
     gone = await world.delete(world.at("secrets"), labelSelector="color=red")
-    return [pick(gone, "kind", "apiVersion"), sorted(names(gone)), names(await world.get(world.at("secrets")))]
+    return [
+        pick(gone, "kind", "apiVersion"),
+        sorted(names(gone)),
+        names(await world.get(world.at("secrets"))),
+    ]
 
 
 @case
@@ -387,7 +403,10 @@ async def an_immutable_config_map_stays_as_it_is(world: World) -> Any:
     return [
         await world.merge(world.at("configmaps/a"), {"data": {"key": "other"}}),
         await world.merge(world.at("configmaps/a"), {"immutable": False}),
-        pick(await world.merge(world.at("configmaps/a"), {"metadata": {"labels": {"a": "b"}}}), "metadata.labels"),
+        pick(
+            await world.merge(world.at("configmaps/a"), {"metadata": {"labels": {"a": "b"}}}),
+            "metadata.labels",
+        ),
     ]
 
 
@@ -408,7 +427,9 @@ async def an_object_made_from_yaml_is_the_same(world: World) -> Any:
 async def an_answer_in_yaml_can_be_asked_for(world: World) -> Any:
     await world.have(world.at("configmaps"), config())
     answer = await world.ask("GET", world.at("configmaps/a"), accept="application/yaml")
-    lines = [line for line in str(answer.body).splitlines() if line.startswith((" ", "apiVersion", "kind", "data"))]
+    lines = [
+        line for line in str(answer.body).splitlines() if line.startswith((" ", "apiVersion", "kind", "data"))
+    ]
     return [answer.code, answer.content, [line for line in lines if "key:" in line or ":" in line[:11]][:4]]
 
 

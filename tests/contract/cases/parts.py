@@ -58,7 +58,9 @@ async def a_spec_written_to_the_status_is_dropped(world: World) -> Any:
 async def a_pods_status_update_may_carry_annotations(world: World) -> Any:
     path = await _pod(world)
     change = {"metadata": {"annotations": {"a": "b"}, "labels": {"c": "d"}}, **running()}
-    return pick(await world.merge(f"{path}/status", change), "metadata.annotations", "metadata.labels", "status.phase")
+    return pick(
+        await world.merge(f"{path}/status", change), "metadata.annotations", "metadata.labels", "status.phase"
+    )
 
 
 @case
@@ -67,7 +69,12 @@ async def a_nodes_status_update_may_carry_labels(world: World) -> Any:
     await world.have(world.top("nodes"), made)
     path = world.top(f"nodes/{made['metadata']['name']}")
     change = {"metadata": {"labels": {"c": "d"}}, "status": {"capacity": {"example.com/card": "8"}}}
-    return pick(await world.strategic(f"{path}/status", change), "metadata.labels", "status.capacity", "status.allocatable")
+    return pick(
+        await world.strategic(f"{path}/status", change),
+        "metadata.labels",
+        "status.capacity",
+        "status.allocatable",
+    )
 
 
 @case
@@ -147,7 +154,9 @@ async def an_ephemeral_container_is_added(world: World) -> Any:
     changed = await world.strategic(f"{path}/ephemeralcontainers", change)
     return [
         pick(changed, "spec.ephemeralContainers", "metadata.generation"),
-        verdict(await world.strategic(path, {"spec": {"ephemeralContainers": [{"name": "b", "image": "i"}]}})),
+        verdict(
+            await world.strategic(path, {"spec": {"ephemeralContainers": [{"name": "b", "image": "i"}]}})
+        ),
     ]
 
 

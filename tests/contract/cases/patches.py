@@ -253,7 +253,9 @@ async def a_strategic_patch_deletes_from_a_list_of_plain_values(world: World) ->
     made["metadata"]["finalizers"] = ["example.com/a", "example.com/b"]
     await world.have(world.at("configmaps"), made)
     path = world.at("configmaps/a")
-    changed = await world.strategic(path, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}})
+    changed = await world.strategic(
+        path, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}}
+    )
     added = await world.strategic(path, {"metadata": {"finalizers": ["example.com/c"]}})
     await world.must(world.merge(path, {"metadata": {"finalizers": None}}))
     return [pick(changed, "metadata.finalizers"), pick(added, "metadata.finalizers")]
@@ -262,7 +264,9 @@ async def a_strategic_patch_deletes_from_a_list_of_plain_values(world: World) ->
 @case
 async def a_strategic_patch_removes_with_null(world: World) -> Any:
     path = await _config(world)
-    return pick(await world.strategic(path, {"data": {"a": None}, "metadata": {"labels": None}}), "data", "metadata")
+    return pick(
+        await world.strategic(path, {"data": {"a": None}, "metadata": {"labels": None}}), "data", "metadata"
+    )
 
 
 @case

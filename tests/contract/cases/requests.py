@@ -12,7 +12,10 @@ from contract.world import Object, World
 
 @case
 async def a_creation_without_a_body_is_a_bad_request(world: World) -> Any:
-    return [verdict(await world.ask("POST", world.at("configmaps"), b"")), verdict(await world.ask("POST", world.at("configmaps")))]
+    return [
+        verdict(await world.ask("POST", world.at("configmaps"), b"")),
+        verdict(await world.ask("POST", world.at("configmaps"))),
+    ]
 
 
 @case

@@ -133,7 +133,8 @@ async def labels_follow_their_rules(world: World) -> Any:
         "long key": {"k" * 64: "x"},
     }
     return {
-        why: faults(await world.post(world.at("configmaps"), labelled(config(), **labels))) for why, labels in broken.items()
+        why: faults(await world.post(world.at("configmaps"), labelled(config(), **labels)))
+        for why, labels in broken.items()
     }
 
 
@@ -180,7 +181,9 @@ async def owners_are_complete(world: World) -> Any:
 async def a_pod_needs_containers(world: World) -> Any:
     return [
         await world.post(world.at(PODS), pod(spec={"containers": []})),
-        await world.post(world.at(PODS), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}}),
+        await world.post(
+            world.at(PODS), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}}
+        ),
     ]
 
 
@@ -241,7 +244,12 @@ async def a_jobs_template_may_not_change(world: World) -> Any:
     await world.have(world.at("jobs", "batch/v1"), job())
     change = {"spec": {"completions": 5}}
     answer = await world.merge(world.at("jobs/a", "batch/v1"), change)
-    return [answer.code, answer["reason"], [each["field"] for each in answer["details"]["causes"]], answer["details"]["causes"][0]["message"][-18:]]
+    return [
+        answer.code,
+        answer["reason"],
+        [each["field"] for each in answer["details"]["causes"]],
+        answer["details"]["causes"][0]["message"][-18:],
+    ]
 
 
 @case
@@ -254,7 +262,11 @@ async def most_of_a_pods_spec_may_not_change(world: World) -> Any:
         renamed["reason"],
         renamed["details"]["causes"][0]["reason"],
         renamed["details"]["causes"][0]["message"].partition("\n")[0],
-        pick(await world.json_patch(path, {"op": "replace", "path": "/spec/containers/0/image", "value": "j"}), "spec.containers.0.image", "metadata.generation"),
+        pick(
+            await world.json_patch(path, {"op": "replace", "path": "/spec/containers/0/image", "value": "j"}),
+            "spec.containers.0.image",
+            "metadata.generation",
+        ),
         pick(await world.merge(path, {"spec": {"activeDeadlineSeconds": 60}}), "spec.activeDeadlineSeconds"),
     ]
 
@@ -354,7 +366,9 @@ async def a_deployment_checks_how_it_rolls(world: World) -> Any:
     return [
         await world.post(
             world.at("deployments", "apps/v1"),
-            deployment(strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}),
+            deployment(
+                strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}
+            ),
         ),
         await world.post(world.at("deployments", "apps/v1"), deployment(strategy={"type": "Odd"})),
         await world.post(

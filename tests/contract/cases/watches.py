@@ -118,7 +118,13 @@ async def a_watch_from_before_what_is_remembered_is_gone(world: World) -> Any:
     async with world.watching(path, resourceVersion="1") as stream:
         event = await stream.next()
         status = event["object"]
-        return [stream.code, event["type"], status["code"], status["reason"], status["message"].partition(":")[0]]
+        return [
+            stream.code,
+            event["type"],
+            status["code"],
+            status["reason"],
+            status["message"].partition(":")[0],
+        ]
 
 
 @case

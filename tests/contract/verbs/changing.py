@@ -39,7 +39,10 @@ SESSIONS: Final = (
             do("apply --server-side -f -", config("a", data={"x": "1"})),
             do("get configmap a -o jsonpath={.data}"),
             do("apply --server-side --field-manager=other -f -", config("a", data={"x": "9"})),
-            do("apply --server-side --field-manager=other --force-conflicts -f -", config("a", data={"x": "9"})),
+            do(
+                "apply --server-side --field-manager=other --force-conflicts -f -",
+                config("a", data={"x": "9"}),
+            ),
             do("apply --server-side --dry-run=server -f -", config("b")),
             do("diff --server-side -f -", config("a", data={"x": "9", "z": "1"}), keep="^[-+] "),
             do("apply -f -", config("c")),
@@ -87,14 +90,22 @@ SESSIONS: Final = (
         "an_object_is_patched_in_three_ways",
         (
             do("create -f -", _web()),
-            do("""patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}}'"""),
+            do(
+                """patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}}'"""
+            ),
             do("""patch deployment web --type=merge -p '{"spec":{"minReadySeconds":3}}'"""),
-            do("""patch deployment web --type=json -p '[{"op":"replace","path":"/spec/replicas","value":0}]'"""),
-            do("""patch deployment web --type=json -p '[{"op":"replace","path":"/spec/minReadySeconds","value":4}]'"""),
+            do(
+                """patch deployment web --type=json -p '[{"op":"replace","path":"/spec/replicas","value":0}]'"""
+            ),
+            do(
+                """patch deployment web --type=json -p '[{"op":"replace","path":"/spec/minReadySeconds","value":4}]'"""
+            ),
             do("""patch deployment web --type=merge -p '{"spec":{"replicas":-1}}'"""),
             do("""patch deployment web --type=merge -p '{"spec":{"minReadySeconds":3}}' --dry-run=server"""),
             do("""patch deployment nothing -p '{}'"""),
-            do("get deployment web -o jsonpath={.spec.minReadySeconds}{.spec.template.spec.containers[0].image}"),
+            do(
+                "get deployment web -o jsonpath={.spec.minReadySeconds}{.spec.template.spec.containers[0].image}"
+            ),
             do("set image deployment/web c=k"),
             do("set env deployment/web A=1"),
             do("set resources deployment/web --limits=cpu=1"),
@@ -124,7 +135,14 @@ SESSIONS: Final = (
     Session(
         "objects_are_deleted",
         (
-            do("create -f -", config("a"), config("b", app="x"), secret("c", app="x"), pod("a"), pod("n", spec={"nodeName": "some"})),
+            do(
+                "create -f -",
+                config("a"),
+                config("b", app="x"),
+                secret("c", app="x"),
+                pod("a"),
+                pod("n", spec={"nodeName": "some"}),
+            ),
             do("delete configmap a"),
             do("delete configmap a"),
             do("delete configmap a --ignore-not-found"),
@@ -156,7 +174,9 @@ SESSIONS: Final = (
             do("create -f -", _web()),
             do("rollout status deployment/web"),
             do("delete deployment web"),
-            script("for n in 1 2 3 4 5 6 7 8 9 10; do $KUBECTL get rs -o name | grep -q . || break; sleep 0.3; done; $KUBECTL get rs -o name"),
+            script(
+                "for n in 1 2 3 4 5 6 7 8 9 10; do $KUBECTL get rs -o name | grep -q . || break; sleep 0.3; done; $KUBECTL get rs -o name"
+            ),
         ),
     ),
     Session(

@@ -26,7 +26,9 @@ RUNNING: Final[Object] = {
                 "started": True,
                 "restartCount": 2,
                 "state": {"running": {"startedAt": "2024-01-01T00:00:00Z"}},
-                "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "finishedAt": "2024-01-01T00:00:00Z"}},
+                "lastState": {
+                    "terminated": {"exitCode": 3, "reason": "Error", "finishedAt": "2024-01-01T00:00:00Z"}
+                },
             }
         ],
     }
@@ -58,7 +60,9 @@ SESSIONS: Final = (
         "pods_are_shown_in_every_form",
         (
             do("get pods"),
-            do("create -f -", pod("a", app="x"), pod("b", spec={"nodeName": "n"}, app="y"), pod("c", app="x")),
+            do(
+                "create -f -", pod("a", app="x"), pod("b", spec={"nodeName": "n"}, app="y"), pod("c", app="x")
+            ),
             running("b"),
             do("get pods"),
             do("get pods -o wide"),
@@ -96,7 +100,13 @@ SESSIONS: Final = (
     Session(
         "everything_of_a_namespace_is_shown",
         (
-            do("create -f -", pod("a"), deployment("web", replicas=0), job("a"), thing("Service", "a", spec={"ports": [{"port": 80}]})),
+            do(
+                "create -f -",
+                pod("a"),
+                deployment("web", replicas=0),
+                job("a"),
+                thing("Service", "a", spec={"ports": [{"port": 80}]}),
+            ),
             do("rollout status deployment/web"),
             do("get all"),
             do("get pods,services"),
@@ -127,7 +137,11 @@ SESSIONS: Final = (
     Session(
         "a_pod_is_described",
         (
-            do("create -f -", pod("a", spec={"nodeSelector": {"x": "y"}}, app="x"), pod("b", spec={"nodeName": "n"})),
+            do(
+                "create -f -",
+                pod("a", spec={"nodeSelector": {"x": "y"}}, app="x"),
+                pod("b", spec={"nodeName": "n"}),
+            ),
             running("b"),
             do("create -f -", _event()),
             do("describe pod a"),
@@ -141,7 +155,10 @@ SESSIONS: Final = (
         (
             do("create -f -", deployment("web", replicas=0), job("a"), config("a"), secret("a")),
             do("rollout status deployment/web"),
-            do("describe deployment web", keep="^(?!Events|  Type|  ---|  Normal|OldReplicaSets|NewReplicaSet|Conditions|  Available|  Progressing)"),
+            do(
+                "describe deployment web",
+                keep="^(?!Events|  Type|  ---|  Normal|OldReplicaSets|NewReplicaSet|Conditions|  Available|  Progressing)",
+            ),
             do("describe job a", keep="^(?!Events|  Type|  ---|  Normal)"),
             do("describe configmap a"),
             do("describe secret a"),

@@ -13,7 +13,12 @@ READY: Final[Object] = {
     "status": {
         "capacity": {"cpu": "8", "memory": "16Gi", "pods": "110", "example.com/card": "4"},
         "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110", "example.com/card": "4"},
-        "nodeInfo": {"kubeletVersion": "v1.36.3", "osImage": "Test", "kernelVersion": "6.1", "containerRuntimeVersion": "sim://1"},
+        "nodeInfo": {
+            "kubeletVersion": "v1.36.3",
+            "osImage": "Test",
+            "kernelVersion": "6.1",
+            "containerRuntimeVersion": "sim://1",
+        },
     }
 }
 
@@ -49,7 +54,10 @@ SESSIONS: Final = (
             do(f"taint node {NODE} a:NoSchedule-"),
             do(f"taint node {NODE} a:NoSchedule-"),
             do(f"label node {NODE} color=red"),
-            do(f"describe node {NODE}", keep="^Name|^Labels|color|example|^Unsched|kernel|Kernel|OS Image|Kubelet V|^Capacity|^Alloc"),
+            do(
+                f"describe node {NODE}",
+                keep="^Name|^Labels|color|example|^Unsched|kernel|Kernel|OS Image|Kubelet V|^Capacity|^Alloc",
+            ),
             do(f"delete node {NODE}"),
             do(f"cordon {NODE}"),
         ),
@@ -78,8 +86,10 @@ SESSIONS: Final = (
         (
             do("create -f -", _node(), budget(minAvailable=1)),
             do("create -f -", _on_node("a")),
-            do("""patch pod a --subresource=status --type=merge -p """
-               """'{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}'"""),
+            do(
+                """patch pod a --subresource=status --type=merge -p """
+                """'{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}'"""
+            ),
             do("wait --for=jsonpath={.status.currentHealthy}=1 pdb/a --timeout=10s"),
             # It tries again after five seconds; what it says the first time is enough.
             script(f"timeout 1 $KUBECTL drain {NODE} --force", keep="error when evicting"),

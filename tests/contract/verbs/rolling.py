@@ -7,7 +7,9 @@ from typing import Final
 from contract.kubectl import Session, do, script
 from contract.things import deployment
 
-COUNT: Final = "for n in $(seq 50); do [ $($KUBECTL get pods -l app=a -o name | wc -l) = %d ] && break; sleep 0.2; done"
+COUNT: Final = (
+    "for n in $(seq 50); do [ $($KUBECTL get pods -l app=a -o name | wc -l) = %d ] && break; sleep 0.2; done"
+)
 
 SESSIONS: Final = (
     Session(

@@ -28,9 +28,9 @@ def deployment(
     return {"metadata": {"name": "d"}, "spec": {"replicas": replicas, "strategy": strategy}}
 
 
-def replica_set(name: str, replicas: int, working: int = 0, **annotations: str) -> Object:
+def replica_set(name: str, replicas: int, working: int = 0, notes: dict[str, str] | None = None) -> Object:
     return {
-        "metadata": {"name": name, "creationTimestamp": name, "annotations": annotations},
+        "metadata": {"name": name, "creationTimestamp": name, "annotations": notes or {}},
         "spec": {"replicas": replicas},
         "status": {"availableReplicas": working},
     }
@@ -113,9 +113,9 @@ def test_a_rollout_stays_within_its_limits_and_ends(
 
 
 def test_a_change_of_size_is_noticed_by_what_was_noted_last() -> None:
-    assert not is_resized(deployment(3), [replica_set("1", 3, **{DESIRED: "3"})])
-    assert is_resized(deployment(4), [replica_set("1", 3, **{DESIRED: "3"})])
-    assert not is_resized(deployment(4), [replica_set("1", 0, **{DESIRED: "3"})])
+    assert not is_resized(deployment(3), [replica_set("1", 3, notes={DESIRED: "3"})])
+    assert is_resized(deployment(4), [replica_set("1", 3, notes={DESIRED: "3"})])
+    assert not is_resized(deployment(4), [replica_set("1", 0, notes={DESIRED: "3"})])
 
 
 def test_one_running_set_takes_the_whole_change() -> None:
@@ -125,7 +125,7 @@ def test_one_running_set_takes_the_whole_change() -> None:
 
 
 def test_old_sets_go_when_the_new_one_is_enough() -> None:
-    new = replica_set("2", 3, 3, **{DESIRED: "3"})
+    new = replica_set("2", 3, 3, {DESIRED: "3"})
     assert sizes(resize(deployment(3), new, [replica_set("1", 1, 1)])) == {"1": 0}
 
 
@@ -134,7 +134,7 @@ def test_a_change_in_the_midst_of_a_rollout_is_shared_out_exactly(
     before: list[int], replicas: int, surge: int
 ) -> None:
     most = str(sum(before))
-    every = [replica_set(str(number), size, 0, **{MOST: most}) for number, size in enumerate(before)]
+    every = [replica_set(str(number), size, 0, {MOST: most}) for number, size in enumerate(before)]
     found = resize(deployment(replicas, surge, 1), every[-1], every[:-1])
     assert sum(size for _, size in found) == (replicas + surge if replicas else 0)
     assert all(size >= 0 for _, size in found)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tangram.sandbox.nodes.commands import Pause, Pretend, Say, Scene, Step, steps_of
 from tangram.sandbox.nodes.plans import filled
 
+MOST_STEPS = 8
 SCENE = Scene(
     environment={"NAME": "one two", "EMPTY": ""},
     nodes=("/dev/mxcd", "/dev/dri/card0", "/dev/dri/renderD128"),
@@ -23,11 +24,12 @@ def done(*argv: str) -> tuple[list[Step], int | None]:
     """The first steps of a command, and how it ended if it did."""
     steps = steps_of(argv, SCENE)
     found: list[Step] = []
-    try:
-        for _ in range(8):
-            found.append(next(steps))
-    except StopIteration as end:
-        return found, end.value
+    while len(found) < MOST_STEPS:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            return found, end.value
+        found.append(step)
     return found, None
 
 

@@ -194,7 +194,7 @@ async def test_what_becomes_of_a_container_that_ended(
 
         def so(seen: Object) -> bool:
             status = seen["status"]
-            statuses = status.get("containerStatuses") or [{}]
+            statuses: list[Object] = status.get("containerStatuses") or [Object()]
             return (
                 status.get("phase") == phase
                 and statuses[0].get("restartCount") == restarts
@@ -316,7 +316,7 @@ async def test_many_machines_sleep_and_look_as_if_they_were_awake() -> None:
         sleeping = [as_people_see(node) for node in await asleep.nodes()]
         # Agents and labellers write when they have looked.
         async with asyncio.timeout(LIMIT_S):
-            while [as_people_see(node) for node in await awake.nodes()] != sleeping:
+            while [as_people_see(node) for node in await awake.nodes()] != sleeping:  # noqa: ASYNC110 - asked, not told
                 await asyncio.sleep(0.01)
         assert len(awake.machines.awake) == len(sleeping) == 3
 

@@ -32,13 +32,18 @@ As a picture:
 
 {_STATUS}"""
 
-TOP: Final = f"""Show the cards of this machine and whoever fills them, live.
+TOP: Final = f"""Show cards and whoever fills them, live: of this machine, or of a cluster.
 
+What the cards of this machine do now:
   tangram top
   tangram top --interval 5s
 
 One frame, for a log:
   tangram top --once
+
+What is given away of every card of the cluster your kubeconfig names:
+  tangram top --cluster
+  tangram top --cluster --sort load --once
 
 {_STATUS}"""
 

@@ -72,7 +72,7 @@ def locate(registry: Registry, path: str) -> Target | None:
             return None
     namespace = ""
     # `namespaces/NAME/status` is a part of a namespace; with anything else in its place it leads into one.
-    if len(rest) > 2 and rest[0] == "namespaces" and not (group == "" and rest[2] in _OF_NAMESPACES):  # noqa: PLR2004
+    if len(rest) > 2 and rest[0] == "namespaces" and not (group == "" and rest[2] in _OF_NAMESPACES):
         namespace, rest = rest[1], rest[2:]
     if not rest:
         return None

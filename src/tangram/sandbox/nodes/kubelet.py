@@ -146,9 +146,16 @@ class Kubelet:
             self._ward.logs.forget(namespace_of(pod), name_of(pod))
 
     def living(self) -> list[Object]:
-        """The pods whose units count and that PodResources shows, in the order of their admission."""
-        pods = [run.pod for run in self._admitted.values() if not run.over]
-        return pods if self._entering is None else [*pods, self._entering]
+        """The pods whose units count and that PodResources shows: those that run, and those still to be admitted.
+
+        A kubelet that was just restarted has admitted none yet, and must not take units from any.
+        """
+        waiting = [pod for uid in self._new if not is_over(pod := self._known[uid])]
+        entering = [] if self._entering is None else [self._entering]
+        return [*self._running(), *(pod for pod in waiting if pod not in entering), *entering]
+
+    def _running(self) -> list[Object]:
+        return [run.pod for run in self._admitted.values() if not run.over]
 
     def sick(self, pod: PodUid) -> None:
         """A unit of the pod changed its health."""
@@ -208,7 +215,7 @@ class Kubelet:
                 await self._woken()
             except NotReady as error:
                 _log.warning("a pod comes to a machine that is not ready: %s", error)
-        others = self.living()
+        others = self._running()
         self._entering = pod
         try:
             running = self._ward.containers.running(kubelet_uid(pod))

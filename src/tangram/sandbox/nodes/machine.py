@@ -44,7 +44,7 @@ from tangram.units.ids import NodeName, PodUid
 AGENT_ACCOUNT: Final = "tangram-gpu-device"
 LABEL_ACCOUNT: Final = "tangram-gpu-label"
 COMPONENT: Final = "kubelet"
-HEALTH_S: Final = 3.0
+HEALTH_S: Final = 2.0
 """Between two looks of an agent at its cards."""
 LABELS_S: Final = 60.0
 WAKING_S: Final = 30.0

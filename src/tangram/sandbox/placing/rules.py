@@ -63,7 +63,7 @@ class Judge:
 
     def verdict(self, host: Host) -> No | None:
         """With the nominated pods it must yield to in place, and then without, as both may come true."""
-        nominees = self._nominees(host)
+        nominees = self._nominees(host) if self._picture.has_nominees else ()
         if nominees:
             here, thought = self.imagine(host)
             for other in nominees:
@@ -170,8 +170,6 @@ class Judge:
     # --- in thought ------------------------------------------------------------------------------------------------
 
     def _nominees(self, host: Host) -> list[Pod]:
-        if not self._picture.has_nominees:
-            return []
         pod = self.pod
         return [
             each

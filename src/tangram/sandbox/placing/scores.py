@@ -53,6 +53,8 @@ def _liked(pod: Pod, host: Host) -> int:
 
 
 def _shunned(pod: Pod, host: Host) -> int:
+    if not host.facts.taints:
+        return 0
     tolerations = [each for each in pod.placing.tolerations if each.effect in ("", SHUNS)]
     return sum(1 for each in host.facts.taints if each.effect == SHUNS and not tolerates(tolerations, each))
 

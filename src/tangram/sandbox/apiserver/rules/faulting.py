@@ -22,7 +22,7 @@ def required(path: str, detail: str = "") -> Fault:
     return Fault(path, "FieldValueRequired", _with("Required value", detail))
 
 
-def invalid(path: str, value: Any, detail: str) -> Fault:  # noqa: ANN401 - any value can be a wrong one
+def invalid(path: str, value: Any, detail: str) -> Fault:  # noqa: ANN401 - any JSON
     """Something is there and wrong."""
     return Fault(path, "FieldValueInvalid", _with(f"Invalid value: {_told(value)}", detail))
 
@@ -32,7 +32,7 @@ def unsaid(path: str, detail: str) -> Fault:
     return Fault(path, "FieldValueInvalid", f"Invalid value: {detail}")
 
 
-def unsupported(path: str, value: Any, legal: Iterable[str]) -> Fault:  # noqa: ANN401 - the same
+def unsupported(path: str, value: Any, legal: Iterable[str]) -> Fault:  # noqa: ANN401 - any JSON
     """Not one of a few words."""
     listed = ", ".join(json.dumps(each) for each in legal)
     message = f"Unsupported value: {_told(value)}: supported values: {listed}"
@@ -44,12 +44,12 @@ def forbidden(path: str, detail: str) -> Fault:
     return Fault(path, "FieldValueForbidden", _with("Forbidden", detail))
 
 
-def duplicate(path: str, value: Any, detail: str = "") -> Fault:  # noqa: ANN401 - the same
+def duplicate(path: str, value: Any, detail: str = "") -> Fault:  # noqa: ANN401 - any JSON
     """Another one has it already."""
     return Fault(path, "FieldValueDuplicate", _with(f"Duplicate value: {_told(value)}", detail))
 
 
-def not_found(path: str, value: Any) -> Fault:  # noqa: ANN401 - the same
+def not_found(path: str, value: Any) -> Fault:  # noqa: ANN401 - any JSON
     """It names something that is not there."""
     return Fault(path, "FieldValueNotFound", f"Not found: {_told(value)}")
 
@@ -64,7 +64,7 @@ def too_many(path: str, count: int, most: int) -> Fault:
     return Fault(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
 
 
-def each_invalid(path: str, value: Any, details: Sequence[str]) -> list[Fault]:  # noqa: ANN401 - the same
+def each_invalid(path: str, value: Any, details: Sequence[str]) -> list[Fault]:  # noqa: ANN401 - any JSON
     """One fault for every sentence about a value."""
     return [invalid(path, value, detail) for detail in details]
 
@@ -76,17 +76,17 @@ def one_of(path: str, value: str, legal: Sequence[str]) -> list[Fault]:
     return [] if value in legal else [unsupported(path, value, legal)]
 
 
-def not_negative(path: str, value: Any) -> list[Fault]:  # noqa: ANN401 - the same
+def not_negative(path: str, value: Any) -> list[Fault]:  # noqa: ANN401 - any JSON
     """A number from zero on; one that is not there is zero."""
     return [invalid(path, value, NOT_NEGATIVE)] if number(value) < 0 else []
 
 
-def unchanged(path: str, new: Any, old: Any) -> list[Fault]:  # noqa: ANN401 - the same
+def unchanged(path: str, new: Any, old: Any) -> list[Fault]:  # noqa: ANN401 - any JSON
     """What was decided at creation."""
     return [] if new == old else [invalid(path, new, IMMUTABLE)]
 
 
-def number(value: Any) -> int:  # noqa: ANN401 - the same
+def number(value: Any) -> int:  # noqa: ANN401 - any JSON
     """A number, zero where there is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
@@ -95,5 +95,5 @@ def _with(opening: str, detail: str) -> str:
     return f"{opening}: {detail}" if detail else opening
 
 
-def _told(value: Any) -> str:  # noqa: ANN401 - the same
+def _told(value: Any) -> str:  # noqa: ANN401 - any JSON
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

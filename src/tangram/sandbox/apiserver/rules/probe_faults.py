@@ -21,7 +21,7 @@ from tangram.sandbox.apiserver.rules.wording import header, port_name, port_numb
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 
 
-def probing_faults(container: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - read from JSON
+def probing_faults(container: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - any JSON
     """Probes and hooks."""
     faults: list[Fault] = []
     for name in ("postStart", "preStop"):
@@ -39,7 +39,7 @@ def probing_faults(container: Object, path: str, grace: Any) -> list[Fault]:  # 
     return faults
 
 
-def handler_faults(handler: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - read from JSON
+def handler_faults(handler: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - any JSON
     """Exactly one way of doing it."""
     named = [each for each in _HANDLERS if each in handler]
     if not named:
@@ -52,7 +52,7 @@ def handler_faults(handler: Object, path: str, grace: Any) -> list[Fault]:  # no
     ]
 
 
-def _handler(kind: str, action: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - the same
+def _handler(kind: str, action: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - any JSON
     match kind:
         case "exec":
             return [] if texts(action, "command") else [required(f"{path}.command")]
@@ -79,14 +79,14 @@ def _handler(kind: str, action: Object, path: str, grace: Any) -> list[Fault]:  
             return port_faults(action.get("port", 0), f"{path}.port")
 
 
-def port_faults(port: Any, path: str) -> list[Fault]:  # noqa: ANN401 - read from JSON
+def port_faults(port: Any, path: str) -> list[Fault]:  # noqa: ANN401 - any JSON
     """A port by number or by name."""
     if isinstance(port, int):
         return each_invalid(path, port, port_number(port))
     return each_invalid(path, port, port_name(str(port)))
 
 
-def _probe_faults(probe: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - the same
+def _probe_faults(probe: Object, path: str, grace: Any) -> list[Fault]:  # noqa: ANN401 - any JSON
     faults = handler_faults(probe, path, grace)
     for name in (
         "initialDelaySeconds",

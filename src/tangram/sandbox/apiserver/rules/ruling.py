@@ -96,7 +96,6 @@ class KindRules:
                 _restore(new, old, "status")
             self._ruling.update(new, old)
         self._count(new, old, subresource)
-        self.complete(new)
 
     def faults(self, new: Object, old: Object | None, subresource: str) -> list[Fault]:
         faults = metadata_faults(new, self._kind, old)

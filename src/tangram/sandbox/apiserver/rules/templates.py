@@ -36,21 +36,21 @@ def template_of(spec: Object) -> Object:
     return template
 
 
-def amount_faults(value: Any, path: str) -> list[Fault]:  # noqa: ANN401 - read from JSON
+def amount_faults(value: Any, path: str) -> list[Fault]:  # noqa: ANN401 - any JSON
     """A count or a percentage."""
     if isinstance(value, str):
         return each_invalid(path, value, percent(value))
     return [invalid(path, value, NOT_NEGATIVE)] if number(value) < 0 else []
 
 
-def share_faults(value: Any, path: str) -> list[Fault]:  # noqa: ANN401 - the same
+def share_faults(value: Any, path: str) -> list[Fault]:  # noqa: ANN401 - any JSON
     """Not more than all."""
     if isinstance(value, str) and not percent(value) and int(value[:-1]) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
 
-def is_none(value: Any) -> bool:  # noqa: ANN401 - the same
+def is_none(value: Any) -> bool:  # noqa: ANN401 - any JSON
     """A count or percentage that comes to nothing."""
     if isinstance(value, str):
         return percent(value) == [] and int(value[:-1]) == 0

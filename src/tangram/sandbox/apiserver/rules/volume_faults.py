@@ -212,5 +212,5 @@ def local_path_faults(place: str, path: str) -> list[Fault]:
     return faults
 
 
-def _mode_faults(mode: Any, path: str) -> list[Fault]:  # noqa: ANN401 - read from JSON
+def _mode_faults(mode: Any, path: str) -> list[Fault]:  # noqa: ANN401 - any JSON
     return [] if mode is None or 0 <= mode <= 0o777 else [invalid(path, mode, _MODE)]

@@ -182,7 +182,7 @@ def network(text: str) -> list[str]:
     return []
 
 
-def identity(number: Any) -> list[str]:  # noqa: ANN401 - read from JSON
+def identity(number: Any) -> list[str]:  # noqa: ANN401 - any JSON
     """Of a user or group."""
     if isinstance(number, int) and 0 <= number <= LARGEST_INT32:
         return []

@@ -13,7 +13,7 @@ import re
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from tangram.kube.objects import Object
 from tangram.units.quantity import Quantity, QuantityError, parse_quantity
@@ -22,8 +22,14 @@ _QUANTITY: Final = "quantity"
 _TIME: Final = re.compile(r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$")
 _MILLI: Final = 10**6
 
-Fields = dict[str, tuple[str, bool, str]]
-"""Of one type: a field to what it is, whether it is written when empty (a struct: left out), and what is in it."""
+
+class Fields(NamedTuple):
+    """Of one type."""
+
+    known: dict[str, tuple[str, bool, str]]
+    """A field to what it is, whether it is written when empty (a struct: left out), and what is in it."""
+    always: tuple[tuple[str, str, str], ...]
+    """The fields that are written though nobody set them."""
 
 
 def as_written(thing: Object, definition: str) -> None:
@@ -37,28 +43,38 @@ def as_written(thing: Object, definition: str) -> None:
 def _table() -> dict[str, Fields]:
     text = files("tangram.sandbox.apiserver.rules").joinpath("gofields.json").read_text("utf-8")
     raw = cast("dict[str, dict[str, str]]", json.loads(text))
-    return {name: {field: _entry(each) for field, each in fields.items()} for name, fields in raw.items()}
+    return {name: _fields(fields) for name, fields in raw.items()}
 
 
-def _entry(text: str) -> tuple[str, bool, str]:
-    what, _, of = text.partition(":")
-    return what[0], what.endswith("!"), of
+def _fields(told: dict[str, str]) -> Fields:
+    known: dict[str, tuple[str, bool, str]] = {}
+    for field, text in told.items():
+        what, _, of = text.partition(":")
+        known[field] = (what[0], what.endswith("!"), of)
+    # A struct is always written unless it is marked, anything else only when it is.
+    always = [(field, what, of) for field, (what, marked, of) in known.items() if marked is (what != "s")]
+    return Fields(known, tuple(always))
 
 
 def _rewrite(thing: Object, name: str) -> None:
     fields = _table()[name]
-    for field in [field for field, value in thing.items() if value is None and field in fields]:
-        del thing[field]
-    for field, (what, marked, of) in fields.items():
-        if field in thing:
+    for field, value in list(thing.items()):
+        entry = fields.known.get(field)
+        if entry is None:
+            continue
+        if value is None:
+            del thing[field]
+        else:
+            what, marked, of = entry
             _rewrite_field(thing, field, what, of, marked=marked)
-        elif what == "s" and not marked:
-            _rewrite(thing.setdefault(field, {}), of)
-        elif marked and what != "s":
-            thing[field] = _empty(what)
+    for field, what, of in fields.always:
+        if field not in thing:
+            thing[field] = {} if what == "s" else _empty(what)
+            if what == "s":
+                _rewrite(thing[field], of)
 
 
-def _empty(what: str) -> Any:  # noqa: ANN401 - of whatever type the field is
+def _empty(what: str) -> Any:  # noqa: ANN401 - any JSON
     """What Go writes for a field nobody set and that is always written."""
     return {"v": "", "i": 0, "b": False, "x": 0, "q": "0", "d": "0s"}.get(what)
 
@@ -105,7 +121,7 @@ def _rewrite_map(values: Object, of: str) -> None:
             _rewrite(cast("Object", each), of)
 
 
-def quantity_text(value: object, *, to_milli: bool = False) -> Any:  # noqa: ANN401 - what is none stays
+def quantity_text(value: object, *, to_milli: bool = False) -> Any:  # noqa: ANN401 - any JSON
     """In canonical spelling. Lists of resources are kept to a thousandth, rounded up; what is no quantity stays."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
@@ -118,7 +134,7 @@ def quantity_text(value: object, *, to_milli: bool = False) -> Any:  # noqa: ANN
     return str(read)
 
 
-def time_text(value: object, *, micro: bool = False) -> Any:  # noqa: ANN401 - what is none stays
+def time_text(value: object, *, micro: bool = False) -> Any:  # noqa: ANN401 - any JSON
     """In UTC, to the second or the microsecond; what is no time stays."""
     if not isinstance(value, str) or not _TIME.match(value):
         return value

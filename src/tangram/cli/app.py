@@ -48,6 +48,7 @@ app.command("tangram.cli.agents.scheduler:scheduler", name="scheduler", help=age
 app.command("tangram.cli.agents.cordon:cordon", name="cordon", help=agents.CORDON)
 app.command("tangram.cli.agents.cordon:uncordon", name="uncordon", help=agents.UNCORDON)
 app.command("tangram.cli.simulate_cards:app", name="simulate-cards", help=manual.SIMULATE_CARDS)
+app.command("tangram.cli.completion:completion", name="completion", help=manual.COMPLETION)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -8,7 +8,7 @@ rights that few people should have), and a column that is empty for most would s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -148,8 +148,3 @@ def _style(place: _Place) -> str:
     if card.state == UNHEALTHY or node.state not in (READY, CORDONED):
         return "red"
     return "yellow" if CORDONED in (card.state, node.state) else "dim" if card.state == FREE else ""
-
-
-def orders() -> Iterable[str]:
-    """The words of --sort."""
-    return tuple(_ORDERS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
+from tangram.cli import candidates
 from tangram.cli.clusters import Cluster, read_cluster
 from tangram.cli.documents import read_documents
 from tangram.cli.explaining import Wishes, explained
@@ -32,7 +33,10 @@ def explain(
     pod: Annotated[
         str,
         Parameter(
-            metavar="POD", show_default=False, help="A pod of the live cluster, or of the dump in --cluster."
+            metavar="POD",
+            show_default=False,
+            completer=candidates.pods,
+            help="A pod of the live cluster, or of the dump in --cluster.",
         ),
     ] = "",
     /,
@@ -62,6 +66,7 @@ def explain(
         Parameter(
             name=["--namespace", "-n"],
             metavar="NAME",
+            completer=candidates.namespaces,
             help="Of POD, and of manifests that name none. Without: that of the kubeconfig, or default.",
         ),
     ] = None,
@@ -72,6 +77,7 @@ def explain(
             negative="",
             consume_multiple=False,
             show_default=False,
+            completer=candidates.nodes,
             help="Show this node card by card; repeatable.",
         ),
     ] = (),
@@ -79,7 +85,13 @@ def explain(
         bool, Parameter(negative="", show_default=False, help="Show every node card by card.")
     ] = False,
     output: Annotated[
-        str, Parameter(name=["--output", "-o"], metavar="FORMAT", help="table, json or yaml.")
+        str,
+        Parameter(
+            name=["--output", "-o"],
+            metavar="FORMAT",
+            completer=candidates.formats,
+            help="table, json or yaml.",
+        ),
     ] = "table",
     node_policy: Annotated[
         str | None,

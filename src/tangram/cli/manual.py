@@ -7,12 +7,20 @@ from typing import Final
 
 TANGRAM: Final = """Share, slice and place MetaX and Moore Threads GPUs on Kubernetes.
 
-Nothing here needs a GPU or a cluster to be tried: describe a cluster in a
-file and ask about it.
+Nothing here needs a GPU or a cluster to be tried. A whole one on this machine:
+  tangram sandbox
+
+What is there, who sits on which card, and who waits?
+  tangram status
+  tangram top --cluster
 
 Where would this pod go, and why? Why does that one wait?
   tangram explain -f pod.yaml --cluster cluster.yaml
   tangram explain train-7 -n research
+
+Take a card out of placement, and give it back:
+  tangram cordon gpu-1 3
+  tangram uncordon gpu-1 3
 
 How much room would a stream of pods leave unused?
   tangram simulate --cluster cluster.yaml --pods pods.yaml
@@ -27,6 +35,7 @@ EPILOGUE: Final = """Exit status: 0 done, 1 the answer is no, 2 the input could 
 3 there is no card to ask about.
 
 Every command explains itself: tangram COMMAND --help
+With kubectl on the PATH, 'kubectl tangram COMMAND' is the same.
 """
 
 SANDBOX: Final = """Run a GPU cluster on this machine: no GPU, no cluster, no root.
@@ -142,4 +151,21 @@ Whoever opens the socket sees the same cards:
 Break a card, and mend it:
   tangram simulate-cards ctl --socket cards.sock fail GPU-3
   tangram simulate-cards ctl --socket cards.sock recover GPU-3
+"""
+
+COMPLETION: Final = """Print a script that makes your shell finish the words of tangram.
+
+In bash, now and for every shell to come:
+  source <(tangram completion bash)
+  echo 'source <(tangram completion bash)' >> ~/.bashrc
+
+In zsh, as a file in a folder of $fpath:
+  tangram completion zsh > ~/.zfunc/_tangram
+
+In fish:
+  tangram completion fish > ~/.config/fish/completions/tangram.fish
+
+Names of pods, nodes and namespaces are asked of the cluster your kubeconfig
+names. 'kubectl tangram' needs no script: kubectl asks for the words itself.
+Exit status: 0 printed, 2 the command line could not be read.
 """

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from msgspec.structs import replace
 
+from tangram.cli import candidates
 from tangram.cli.failures import InputError
 from tangram.cli.hardware.asking import OutputOption, read_seconds
 from tangram.cli.hardware.top_page import Brush
@@ -34,6 +35,7 @@ def status(
         Parameter(
             name=["--namespace", "-n"],
             metavar="NAME",
+            completer=candidates.namespaces,
             help="Name only pods of this namespace; cards count as used by all. Without: every pod.",
         ),
     ] = None,
@@ -44,6 +46,7 @@ def status(
             negative="",
             consume_multiple=False,
             show_default=False,
+            completer=candidates.nodes,
             help="Show only this node, card by card; repeatable.",
         ),
     ] = (),

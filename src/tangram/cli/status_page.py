@@ -84,9 +84,7 @@ def _summary(totals: Totals, brush: Brush) -> list[Line]:
     ]
     if totals.fragmented is not None:
         lines.append(
-            Line(
-                f"Of what is idle, {totals.fragmented:.0%} is of no use to a next pod like those here."
-            )
+            Line(f"Of what is idle, {totals.fragmented:.0%} is of no use to a next pod like those here.")
         )
     return lines
 

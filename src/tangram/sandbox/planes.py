@@ -25,7 +25,7 @@ from tangram.sandbox.folder import PairOnDisk, write_pair, write_private
 from tangram.sandbox.our_services import IDENTITY
 from tangram.sandbox.placing.standin import StandIn
 
-TOKEN: Final = "administrator.token"
+TOKEN: Final = "administrator.token"  # noqa: S105 - a file's name
 
 
 class Plane(Protocol):

@@ -112,7 +112,7 @@ async def _plane(
 async def _ready(scheduler: Scheduler) -> None:
     """Our scheduler has read the cluster. Whether it holds the Lease shows when somebody schedules."""
     ends = time.monotonic() + READY_S
-    while scheduler.unready() and time.monotonic() < ends:
+    while scheduler.unready() and time.monotonic() < ends:  # noqa: ASYNC110 - it is asked, it does not tell
         await asyncio.sleep(0.02)
 
 

@@ -127,8 +127,8 @@ def test_the_pause_before_a_restart_is_none_at_first_and_grows_to_five_minutes()
     assert [pause_text(each) for each in (10, 80, 300)] == ["10s", "1m20s", "5m0s"]
 
 
-def asking(name: str = "c", **limits: object) -> dict[str, object]:
-    return {"name": name, "resources": {"limits": limits}}
+def asking(**limits: object) -> dict[str, object]:
+    return {"name": "c", "resources": {"limits": limits}}
 
 
 @pytest.mark.parametrize(

@@ -67,13 +67,15 @@ async def test_the_first_makes_it_and_renews_it_and_hands_it_back() -> None:
 async def test_a_second_one_waits_until_it_is_handed_back() -> None:
     api = Leases()
     one, two = holder(api, "one"), holder(api, "two")
-    async with running(two) as waiting:
-        del waiting
-        async with running(one):
-            await asyncio.sleep(0)
-        # Whoever was first has it; the other takes over within its pause once it is given back.
-        await asyncio.wait_for(two.held.wait(), 5)
+    async with running(one):
+        await asyncio.wait_for(one.held.wait(), 1)
+        second = asyncio.create_task(two.run())
+        await asyncio.sleep(60)
+        assert not two.held.is_set()
+    await asyncio.wait_for(two.held.wait(), 5)
     assert not one.held.is_set()
+    second.cancel()
+    await asyncio.wait({second})
 
 
 @virtually

@@ -16,6 +16,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from cyclopts import Parameter
 
+from tangram.cli import candidates
 from tangram.cli.agents.cards import named_cards
 from tangram.cli.agents.options import KubeconfigOption, connection_for
 from tangram.cli.failures import InputError
@@ -36,7 +37,9 @@ MOST_TRIES: Final = 20
 PAUSE_S: Final = 0.05
 
 _Cards = Annotated[str, Parameter(metavar="CARD", help="Cards: uuids, numbers, or numbers as in GPU-3.")]
-_Node = Annotated[str, Parameter(metavar="NODE", help="The node's name in Kubernetes.")]
+_Node = Annotated[
+    str, Parameter(metavar="NODE", completer=candidates.nodes, help="The node's name in Kubernetes.")
+]
 
 
 class CordonReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,8 +47,10 @@ command line could not be read or names a card the node does not have.
 
 CORDON: Final = f"""Take cards of a node out of placement. Pods on them keep running.
 
-One card, by the number that 'tangram devices' shows:
+One card, by the number that 'tangram status' and 'tangram devices' show, in
+the cluster your kubeconfig names:
   tangram cordon gpu-1 3
+  tangram cordon gpu-1 3 --kubeconfig other.yaml
 
 Several, and by uuid:
   tangram cordon gpu-1 GPU-0 GPU-1

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
+from tangram.cli import candidates
 from tangram.cli.failures import InputError
 from tangram.cli.output import Format, write_data
 from tangram.cli.plain import clean
@@ -39,7 +40,13 @@ RootOption = Annotated[
     ),
 ]
 OutputOption = Annotated[
-    str, Parameter(name=["--output", "-o"], metavar="FORMAT", help="table, json or yaml.")
+    str,
+    Parameter(
+        name=["--output", "-o"],
+        metavar="FORMAT",
+        completer=candidates.formats,
+        help="table, json or yaml.",
+    ),
 ]
 
 

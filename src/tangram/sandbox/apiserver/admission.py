@@ -293,7 +293,7 @@ def _internal(hook: Object, what: str) -> Refused:
     )
 
 
-def _denied(hook: Object, status: Any) -> Refused:
+def _denied(hook: Object, status: Any) -> Refused:  # noqa: ANN401 - what a webhook sends
     code = loose.integer(status.get("code")) or 400
     message = loose.text(status.get("message"))
     head = f'admission webhook "{hook.get("name")}" denied the request'

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import JSON, YAML, Ask
@@ -34,7 +33,7 @@ def read_body(ask: Ask, body: bytes, kind: Kind, shape: Shape) -> Body:
     if ask.content == MEDIA:
         thing, duplicates = _from_protobuf(body, kind.definition), list[str]()
     elif ask.content in (JSON, YAML):
-        thing, duplicates = _parsed(body, as_yaml=ask.content == YAML)
+        thing, duplicates = _parsed(body, kind.kind, as_yaml=ask.content == YAML)
     else:
         raise unsupported(ask.content, _READ)
     check_type(thing, kind)
@@ -48,7 +47,7 @@ def read_patch(ask: Ask, body: bytes) -> tuple[Any, list[str]]:
             return msgspec.json.decode(body), []
         except msgspec.DecodeError as error:
             raise bad_request(f"error decoding patch: {error}") from None
-    return _parsed(body, as_yaml=ask.content == "application/apply-patch+yaml")
+    return _parsed(body, ask.target.kind.kind, as_yaml=ask.content == "application/apply-patch+yaml")
 
 
 def check_fields(ask: Ask, thing: Object, duplicates: Sequence[str], kind: Kind, shape: Shape) -> list[str]:
@@ -110,7 +109,7 @@ def read_options(ask: Ask, body: bytes, definition: str) -> Object:
         return {}
     if ask.content == MEDIA:
         return _from_protobuf(body, definition)
-    return _parsed(body, as_yaml=ask.content == YAML)[0]
+    return _parsed(body, definition.rpartition(".")[2], as_yaml=ask.content == YAML)[0]
 
 
 def _from_protobuf(body: bytes, definition: str) -> Object:
@@ -122,17 +121,5 @@ def _from_protobuf(body: bytes, definition: str) -> Object:
         raise bad_request(f"the body cannot be read as protobuf: {error}") from None
 
 
-def _parsed(body: bytes, *, as_yaml: bool) -> tuple[Object, list[str]]:
-    if not body.strip():
-        raise bad_request("the request has no body: an object is needed")
-    try:
-        thing, duplicates = read_yaml(body) if as_yaml else read_json(body)
-    except (ValueError, yaml.YAMLError) as error:
-        raise bad_request(
-            f"couldn't get version/kind; json parse error: {str(error).splitlines()[0]:.200}"
-        ) from None
-    if not isinstance(thing, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON may be anything
-        raise bad_request(
-            "couldn't get version/kind; json parse error: an object is needed, not a list or a value"
-        )
-    return thing, duplicates
+def _parsed(body: bytes, kind: str, *, as_yaml: bool) -> tuple[Object, list[str]]:
+    return read_yaml(body, kind) if as_yaml else read_json(body, kind)

@@ -24,7 +24,7 @@ class Fault(Struct, frozen=True):
     """With its opening word: `Required value`, `Invalid value: "x": must be ...`."""
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 - says what happened
     """A request that is not done. `status()` is the answer's body."""
 
     def __init__(

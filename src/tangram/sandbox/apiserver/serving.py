@@ -25,7 +25,7 @@ from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.showing import many, one
 from tangram.sandbox.apiserver.writing import Written
 
-TOKEN_REQUEST: Final = "io.k8s.api.authentication.v1.TokenRequest"
+TOKEN_REQUEST: Final = "io.k8s.api.authentication.v1.TokenRequest"  # noqa: S105 - the name of a type
 HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 PUBLIC: Final = frozenset({*HEALTH, "version"})
 
@@ -52,7 +52,7 @@ class Serving:
             return _refusal(Refused(413, "RequestEntityTooLarge", message))
         except ConnectionError:
             raise
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it was, the client gets a sentence
             _log.exception("%s %s could not be answered", request.method, request.path)
             return _refusal(
                 Refused(500, "InternalError", "Internal error occurred: the sandbox failed; its log says why")

@@ -294,7 +294,7 @@ class Writer:
         if faults:
             raise invalid(kind.group, kind.kind, new["metadata"].get("name", ""), faults)
 
-    def _patched(self, ask: Ask, old: Object, change: Any) -> Object:
+    def _patched(self, ask: Ask, old: Object, change: Any) -> Object:  # noqa: ANN401 - JSON of any shape
         match ask.content:
             case content if content == JSON_PATCH:
                 return apply_json_patch(fresh(old), change)

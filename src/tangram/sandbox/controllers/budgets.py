@@ -48,7 +48,7 @@ PATIENCE: Final = dt.timedelta(minutes=2)
 """An eviction that was granted must have led to a deletion by then."""
 
 
-class CannotCount(Exception):
+class CannotCount(Exception):  # noqa: N818 - says what is the case
     """How many pods there should be is not known; the text says of which."""
 
 

@@ -24,7 +24,7 @@ SHORTHANDS: Final = {
 FURTHEST: Final = dt.timedelta(days=5 * 366)
 
 
-class Unreadable(ValueError):
+class Unreadable(ValueError):  # noqa: N818 - says what is the case
     """The text is no schedule; it says why."""
 
 

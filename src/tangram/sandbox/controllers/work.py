@@ -90,7 +90,7 @@ class WorkQueue(Generic[Name]):
         except ApiUnreachable as error:
             _log.warning("%s: %s: %s", self._title, name, error)
             self._again(name)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever one object does to its controller, the others go on
             _log.exception("%s: %s could not be looked at", self._title, name)
             self._again(name)
         else:

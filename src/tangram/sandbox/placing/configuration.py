@@ -20,7 +20,7 @@ DEFAULT_NAME: Final = "default-scheduler"
 EXTENDER_LIMIT_S: Final = 5.0
 
 
-class BadConfiguration(Exception):
+class BadConfiguration(Exception):  # noqa: N818 - says what it is
     """A configuration that the stand-in cannot follow; the text says what was read and what to write."""
 
 

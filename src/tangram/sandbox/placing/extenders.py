@@ -26,7 +26,7 @@ from tangram.wire import loose
 _READER: Final = json.JSONDecoder()
 
 
-class ExtenderFailed(Exception):
+class ExtenderFailed(Exception):  # noqa: N818 - says what happened
     """The extender did not answer, or not with what can be used."""
 
 
@@ -183,7 +183,7 @@ def _fields(value: object) -> Mapping[str, object]:
     return {key.casefold(): member for key, member in loose.members(value).items()}
 
 
-def _typed(answer: Mapping[str, object], name: str, kind: type, otherwise: Any = None) -> Any:
+def _typed(answer: Mapping[str, object], name: str, kind: type, otherwise: Any = None) -> Any:  # noqa: ANN401 - JSON
     value = answer.get(name)
     if value is not None and not isinstance(value, kind):
         raise ExtenderFailed(f"json: cannot unmarshal {_go_type(value)} into Go struct field {name}")

@@ -75,7 +75,7 @@ class LeaseHolder:
         spec: Object = found.get("spec") or {}
         await self._write(found, {**spec, **self._ours(lease, spec.get("leaseTransitions"))})
 
-    def _ours(self, before: Lease, transitions: Any = None) -> Object:
+    def _ours(self, before: Lease, transitions: Any = None) -> Object:  # noqa: ANN401 - JSON
         moment = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         kept = before.holder == self.holder
         changes = transitions if isinstance(transitions, int) else 0

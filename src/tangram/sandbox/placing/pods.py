@@ -14,7 +14,7 @@ from tangram.sandbox.placing.selectors import Selector, read_selector
 from tangram.wire import loose
 from tangram.wire.placing import read_placing
 
-ANY_ADDRESS = "0.0.0.0"
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for a host port that names no address
 
 
 class Port(NamedTuple):

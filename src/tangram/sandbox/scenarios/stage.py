@@ -30,7 +30,7 @@ MANAGER: Final = "tangram-scenario"
 _Found = TypeVar("_Found")
 
 
-class ScenarioFailed(Exception):
+class ScenarioFailed(Exception):  # noqa: N818 - says what is the case
     """The story did not end as it should. Its text says which check failed, and what was seen instead."""
 
 

@@ -63,7 +63,7 @@ def canonical(text: str) -> Element | None:
         case _:
             keys = json.loads(rest)
             if not isinstance(keys, dict):
-                raise ValueError(f"{rest!r} are no keys")
+                raise ValueError(f"{rest!r} are no keys")  # noqa: TRY004 - one kind of error for all that is malformed
             return keyed(cast("dict[str, Any]", keys))
 
 

@@ -24,7 +24,7 @@ class Facet(Enum):
     SCALAR = "scalar"
 
 
-class Unfit(ValueError):
+class Unfit(ValueError):  # noqa: N818 - says what it is
     """An element of a list that cannot be found again by what it holds."""
 
 

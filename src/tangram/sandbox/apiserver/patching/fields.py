@@ -128,7 +128,7 @@ def fields_v1(fields: Fields) -> dict[str, Any]:
 def read_fields_v1(said: object) -> Fields:
     """From `fieldsV1`. Raises `ValueError` for what is none; steps of a kind not known yet are left out."""
     if not isinstance(said, dict):
-        raise ValueError("fieldsV1 is no object")
+        raise ValueError("fieldsV1 is no object")  # noqa: TRY004 - one kind of error for all that is malformed
     fields = Fields()
     for text, below in cast("dict[str, Any]", said).items():
         if text == SELF:

@@ -91,7 +91,7 @@ def read(entries: object) -> dict[Owner, Holding]:
     if entries is None:
         return {}
     if not isinstance(entries, list):
-        raise ValueError("managedFields is no list")
+        raise ValueError("managedFields is no list")  # noqa: TRY004 - one kind of error for all that is malformed
     found: dict[Owner, Holding] = {}
     for position, each in enumerate(cast("list[object]", entries)):
         entry = cast("Object", each) if isinstance(each, dict) else {}

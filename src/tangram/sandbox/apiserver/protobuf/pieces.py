@@ -10,7 +10,7 @@ _MOST_SHIFT: Final = 63
 _BYTE: Final = 7
 
 
-class Unreadable(ValueError):
+class Unreadable(ValueError):  # noqa: N818 - says what is the case
     """Bytes that are no message. Its text is one clause."""
 
 

@@ -86,7 +86,7 @@ def _entry(piece: int | memoryview, what: str, depth: int) -> tuple[str, Any]:
     return "" if isinstance(key, int) else _text(key), _value(value, what, depth)
 
 
-def _value(piece: int | memoryview, what: str, depth: int) -> Any:
+def _value(piece: int | memoryview, what: str, depth: int) -> Any:  # noqa: ANN401 - JSON of any shape
     if isinstance(piece, int):
         if what not in ("i", "b"):
             raise Unreadable("a text or an object is written as a number")
@@ -151,7 +151,7 @@ def _number_or_text(pieces: _Pieces) -> int | str:
     return _text(_bytes_at(pieces, 3)) if _number_at(pieces, 1) else _number_at(pieces, 2)
 
 
-def _json(pieces: _Pieces) -> Any:
+def _json(pieces: _Pieces) -> Any:  # noqa: ANN401 - JSON of any shape
     raw = bytes(_bytes_at(pieces, 1))
     try:
         return json.loads(raw) if raw else None

@@ -6,6 +6,7 @@ writes them to `tests/data/captures/rules.json`, which the tests without a clust
 """
 
 import json
+import re
 from collections.abc import Sequence
 
 from builders.rule_cases.cases import NAMESPACE, Case
@@ -13,6 +14,7 @@ from builders.rule_cases.replaying import ABSENT, CAPTURE, Answer, is_establishe
 from testbed.api import Api, ApiRefused, Object
 
 TRIES = 20
+_UID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 async def answers_to(api: Api, cases: Sequence[Case]) -> dict[str, list[Answer]]:
@@ -76,7 +78,8 @@ async def _remove(api: Api, place: str) -> None:
 
 
 def _refusal(refused: ApiRefused) -> Answer:
-    return {"refused": refused.status, **_short(refused.answer)}
+    told = _UID.sub("UID", json.dumps(_short(refused.answer)))
+    return {"refused": refused.status, **json.loads(told)}
 
 
 def _short(answer: Object) -> Object:

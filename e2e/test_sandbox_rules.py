@@ -6,6 +6,7 @@ The answers are kept in `tests/data/captures/rules.json` for the tests without a
 import os
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from builders.rule_cases import CASES
@@ -14,6 +15,12 @@ from builders.rule_cases.replaying import Answer, comparable, played, recorded
 from e2e.rules_kit import answers_to, record
 from testbed.cluster import Cluster
 from testbed.options import Options
+
+pytestmark = [
+    pytest.mark.xdist_group("rules"),
+    # One case is a ConfigMap that is too large.
+    pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning"),
+]
 
 
 @pytest_asyncio.fixture(scope="module")

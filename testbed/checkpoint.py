@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from tangram.wire.kubelet.checkpoint import (
     CheckpointedAllocation,
     parse_checkpoint,
 )
-from tangram.wire.kubelet.spew import fnv1a_32, listed, mapped, typed
+from tangram.wire.kubelet.checkpoint_text import checkpoint_text
 from testbed.errors import BedError
 
 
@@ -35,45 +33,7 @@ def write_checkpoint(
     directory: Path, allocations: Sequence[CheckpointedAllocation], registered: Mapping[str, Sequence[str]]
 ) -> None:
     """Write what a kubelet would, checksum and all, in one step."""
-    entries = [
-        {
-            "PodUID": each.pod_uid,
-            "ContainerName": each.container,
-            "ResourceName": each.resource,
-            "DeviceIDs": {str(group.numa): list(group.ids) for group in each.by_numa},
-            "AllocResp": base64.b64encode(each.answer).decode(),
-        }
-        for each in allocations
-    ]
-    data = {
-        "PodDeviceEntries": entries,
-        "RegisteredDevices": {key: list(ids) for key, ids in registered.items()},
-    }
-    text = json.dumps({"Data": data, "Checksum": fnv1a_32(_dump(allocations, registered).encode())})
+    text = checkpoint_text(allocations, registered)
     unfinished = directory / f".{CHECKPOINT_FILE}.new"
     unfinished.write_text(text)
     unfinished.replace(directory / CHECKPOINT_FILE)
-
-
-def _dump(allocations: Sequence[CheckpointedAllocation], registered: Mapping[str, Sequence[str]]) -> str:
-    entries = listed([_entry_dump(each) for each in allocations])
-    known = mapped([(resource, listed(list(ids))) for resource, ids in sorted(registered.items())])
-    return (
-        "(checkpoint.checkpointData){"
-        f"PodDeviceEntries:{typed('[]checkpoint.PodDevicesEntry', entries)} "
-        f"RegisteredDevices:{typed('map[string][]string', known)}"
-        "}"
-    )
-
-
-def _entry_dump(entry: CheckpointedAllocation) -> str:
-    devices = mapped([(str(group.numa), listed(list(group.ids))) for group in entry.by_numa])
-    return (
-        "{"
-        f"PodUID:{typed('string', entry.pod_uid)} "
-        f"ContainerName:{typed('string', entry.container)} "
-        f"ResourceName:{typed('string', entry.resource)} "
-        f"DeviceIDs:{typed('checkpoint.DevicesPerNUMA', devices)} "
-        f"AllocResp:{typed('[]uint8', listed([str(byte) for byte in entry.answer]))}"
-        "}"
-    )

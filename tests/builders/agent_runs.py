@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from builders.agent_api import NODE, AgentApi, agent_api
 from builders.api_server import Object
+from builders.kubelet_pods import KubeletPods
 from builders.plugins import short_directory
 from builders.simulated import make_driver
 from builders.waiting import until
@@ -27,12 +28,13 @@ from tangram.drivers.simulated.driver import SimulatedDriver
 from tangram.kube.api import Api
 from tangram.model.devices import Slice
 from tangram.model.grants import Grant
+from tangram.sandbox.nodes.plugin_client import PluginError
 from tangram.services.gpu_device.agent import Agent
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.settings import AgentSettings, Pauses
 from tangram.units.ids import NodeName
 from tangram.wire.cdi_grants import read_grant
-from testbed.fake_pods import HEALTHY, FakePods
+from tangram.wire.kubelet.deviceplugin import HEALTHY
 
 QUICK = Pauses(look_at_least=5.0, look_soon=0.02, look_at_most=0.005, tidy=0.02, publish=0.01, told=0.05)
 
@@ -41,6 +43,7 @@ SGPU = "metax-tech.com/sgpu"
 MT_GPU = "mthreads.com/gpu"
 MT_CORE = "mthreads.com/sgpu-core"
 MT_MEMORY = "mthreads.com/sgpu-memory"
+RESOURCES = (GPU, SGPU, MT_GPU, MT_CORE, MT_MEMORY)
 ALLOCATED = "metax-tech.com/gpu-devices-allocated"
 
 
@@ -59,7 +62,7 @@ class Killable(Supervisor):
 class AgentRun:
     """One agent after another on one node."""
 
-    def __init__(self, folder: Path, api: AgentApi, driver: SimulatedDriver, pods: FakePods) -> None:
+    def __init__(self, folder: Path, api: AgentApi, driver: SimulatedDriver, pods: KubeletPods) -> None:
         self.folder = folder
         self.api = api
         self.driver = driver
@@ -105,20 +108,13 @@ class AgentRun:
     async def _end(self) -> int:
         if self._task is None or self._supervisor is None:
             return 0
-        known = {resource: self.pods.plugin(resource) for resource in self.pods.kubelet.resources}
+        known = {resource: client for resource in RESOURCES if (client := self.pods.devices.client(resource))}
         self._supervisor.stop()
         task, self._task = self._task, None
         status = await task
-
-        def noticed() -> bool:
-            now = self.pods.kubelet
-            return all(
-                each.ended is not None or resource not in now.resources or now.plugin(resource) is not each
-                for resource, each in known.items()
-            )
-
         # Else the kubelet would be asked to start containers with the plugin that has just gone.
-        await until(noticed)
+        devices = self.pods.devices
+        await until(lambda: all(devices.client(resource) is not each for resource, each in known.items()))
         return status
 
     def adjust(self, **changes: object) -> None:
@@ -175,17 +171,17 @@ class AgentRun:
     async def offered(self, resource: str, healthy: int, total: int | None = None) -> dict[str, str]:
         """Wait until the kubelet knows of so many healthy units; of them all, by id."""
 
+        devices = self.pods.devices
+
         def so() -> bool:
-            if resource not in self.pods.kubelet.resources or not self.pods.plugin(resource).lists:
+            if devices.client(resource) is None:
                 return False
-            if self.pods.plugin(resource).ended is not None:
-                return False
-            last = self.pods.plugin(resource).lists[-1]
+            last = devices.plugins.health(resource)
             well = sum(1 for state in last.values() if state == HEALTHY)
             return well == healthy and (total is None or len(last) == total)
 
         await until(so)
-        return self.pods.plugin(resource).lists[-1]
+        return devices.plugins.health(resource)
 
     async def published(self, key: str) -> str:
         await until(lambda: key in self.api.node_annotations)
@@ -193,10 +189,12 @@ class AgentRun:
 
     async def refused(self, pod: Object, container: str = "c0") -> str:
         """Start a container that is not to start; what the kubelet is told."""
-        with pytest.raises(grpc.aio.AioRpcError) as refused:
+        with pytest.raises(PluginError) as refused:
             await self.pods.start_container(pod, container)
-        assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION, refused.value
-        return refused.value.details() or ""
+        answer = refused.value.__cause__
+        assert isinstance(answer, grpc.aio.AioRpcError)
+        assert answer.code() is grpc.StatusCode.FAILED_PRECONDITION, answer
+        return answer.details() or ""
 
 
 def allocated(*containers: Sequence[tuple[str, int, int]]) -> dict[str, str]:
@@ -224,7 +222,7 @@ async def agent_on(
         folder = stack.enter_context(short_directory())
         (folder / "plugins").mkdir()
         api = await stack.enter_async_context(agent_api())
-        pods = await stack.enter_async_context(FakePods(folder / "plugins", folder / "pods.sock"))
+        pods = await stack.enter_async_context(KubeletPods(folder / "plugins", folder / "pods.sock"))
         run = AgentRun(folder, api, make_driver(*cards, errors=errors), pods)
         if mode:
             run.configure(mode)

@@ -54,22 +54,29 @@ class Clock:
 class Controlled:
     """A cluster of objects whose controllers run."""
 
-    def __init__(self, api: Api, clock: Clock, controllers: Controllers) -> None:
+    def __init__(self, api: Api, clock: Clock, namespace: str = "default") -> None:
         self.api: Final = api
         self.clock: Final = clock
-        self.controllers: Final = controllers
+        self.namespace: Final = namespace
 
-    def path(self, plural: str, name: str = "", namespace: str = "default") -> str:
-        middle = "" if plural in _WITHOUT_NAMESPACE else f"/namespaces/{namespace}"
+    async def elsewhere(self, name: str) -> Controlled:
+        """The same cluster, seen from a namespace of its own."""
+        await self.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        there = Controlled(self.api, self.clock, name)
+        await there.until("serviceaccounts", "default", bool)
+        return there
+
+    def path(self, plural: str, name: str = "") -> str:
+        middle = "" if plural in _WITHOUT_NAMESPACE else f"/namespaces/{self.namespace}"
         return f"{_ROOTS[plural]}{middle}/{plural}" + (f"/{name}" if name else "")
 
-    async def create(self, plural: str, body: Object, namespace: str = "default") -> Object:
-        return await self.api.create(self.path(plural, "", namespace), body)
+    async def create(self, plural: str, body: Object) -> Object:
+        return await self.api.create(self.path(plural), body)
 
-    async def get(self, plural: str, name: str, namespace: str = "default") -> Object:
+    async def get(self, plural: str, name: str) -> Object:
         """The object; {} for one that is not there."""
         try:
-            return await self.api.get(self.path(plural, name, namespace))
+            return await self.api.get(self.path(plural, name))
         except ApiError as error:
             if error.status != NOT_FOUND:
                 raise
@@ -82,14 +89,12 @@ class Controlled:
         options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": how}
         await self.api.delete(self.path(plural, name), options)
 
-    async def all(self, plural: str, namespace: str = "default") -> list[Object]:
-        return await self.api.list_all(self.path(plural, "", namespace))
+    async def all(self, plural: str) -> list[Object]:
+        return await self.api.list_all(self.path(plural))
 
-    async def until(
-        self, plural: str, name: str, true: Callable[[Object], bool], namespace: str = "default"
-    ) -> Object:
+    async def until(self, plural: str, name: str, true: Callable[[Object], bool]) -> Object:
         async def look() -> Object | None:
-            seen = await self.get(plural, name, namespace)
+            seen = await self.get(plural, name)
             return {"seen": seen} if true(seen) else None
 
         return (await eventually(look))["seen"]
@@ -127,14 +132,56 @@ async def eventually(look: Callable[[], Awaitable[T | None]]) -> T:
 
 
 @asynccontextmanager
-async def controlled() -> AsyncGenerator[Controlled]:
-    """Everything that runs ends with the block."""
-    supervisor, clock = Supervisor(), Clock()
+async def controllers_on(api: Api, clock: Clock) -> AsyncGenerator[None]:
+    """The controllers, for as long as the block."""
+    supervisor = Supervisor()
+    await Controllers(api, clock=clock, authority_pem=ISSUED.authority.decode()).run(supervisor)
+    try:
+        yield
+    finally:
+        supervisor.stop()
+        await supervisor.until_stopped()
+
+
+@asynccontextmanager
+async def uncontrolled() -> AsyncGenerator[Controlled]:
+    """The server alone."""
     async with serving_api(issued=ISSUED) as running, Api(running.connection()) as api:
-        controllers = Controllers(api, clock=clock, authority_pem=running.issued.authority.decode())
-        await controllers.run(supervisor)
-        try:
-            yield Controlled(api, clock, controllers)
-        finally:
-            supervisor.stop()
-            await supervisor.until_stopped()
+        yield Controlled(api, Clock())
+
+
+@asynccontextmanager
+async def controlled() -> AsyncGenerator[Controlled]:
+    """Both. Everything that runs ends with the block."""
+    async with uncontrolled() as cluster, controllers_on(cluster.api, cluster.clock):
+        yield cluster
+
+
+def template(image: str = "i:1", **spec: object) -> Object:
+    """A pod of one container, by a label."""
+    return {
+        "metadata": {"labels": {"app": "x"}},
+        "spec": {"containers": [{"name": "c", "image": image}], **spec},
+    }
+
+
+def workload(kind: str, **spec: object) -> Object:
+    """A Deployment or one of its kin, named x."""
+    base: Object = {"selector": {"matchLabels": {"app": "x"}}, "template": template()}
+    if kind == "StatefulSet":
+        base["serviceName"] = "svc"
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "x"}, "spec": base | spec}
+
+
+def job(**spec: object) -> Object:
+    """A Job named x."""
+    body = {"template": template(restartPolicy="Never")} | spec
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": body}
+
+
+def node(name: str, **spec: object) -> Object:
+    """A node that is well."""
+    status = {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "well"}]
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec, "status": status}

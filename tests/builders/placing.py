@@ -28,7 +28,9 @@ def settings(**fields: object) -> Settings:
     return read_settings(configuration(**fields))
 
 
-def node_object(name: str, *, labels: Mapping[str, str] | None = None, taints: Sequence[Object] = (), **has: str) -> Object:
+def node_object(
+    name: str, *, labels: Mapping[str, str] | None = None, taints: Sequence[Object] = (), **has: str
+) -> Object:
     """A node of 8 cpus, 16 GiB and 10 pods unless `has` says otherwise."""
     amounts = {"cpu": "8", "memory": "16Gi", "pods": "10", **has}
     spec: Object = {"taints": list(taints)} if taints else {}
@@ -63,10 +65,17 @@ def pod_object(
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": dict(labels or {})},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "labels": dict(labels or {}),
+        },
         "spec": {
             "schedulerName": SCHEDULER,
-            "containers": [{"name": "main", "image": "none", "resources": {"requests": asked, "limits": asked}}],
+            "containers": [
+                {"name": "main", "image": "none", "resources": {"requests": asked, "limits": asked}}
+            ],
             **({"nodeName": on} if on else {}),
             **spec,
         },

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from contract.world import World
 
-Ask = Callable[[World], Awaitable[Any]]
+Ask = Callable[[World], Awaitable[object]]
 
 
 class Case(Struct, frozen=True):

@@ -84,7 +84,7 @@ async def _make(world: World, name: str = "a", **query: str) -> Answer:
 
 
 @case
-async def a_registration_is_completed(world: World) -> Any:
+async def a_registration_is_completed(world: World) -> object:
     hook = _hook(world)
     hook.pop("namespaceSelector")
     hook["rules"] = [CONFIG_MAPS | {"resources": ["nothings"]}]
@@ -94,7 +94,7 @@ async def a_registration_is_completed(world: World) -> Any:
 
 
 @case
-async def a_registration_is_checked(world: World) -> Any:
+async def a_registration_is_checked(world: World) -> object:
     hook = _hook(world)
     broken: dict[str, Object] = {
         "name": hook | {"name": "short"},
@@ -114,14 +114,14 @@ async def a_registration_is_checked(world: World) -> Any:
 
 
 @case
-async def a_mutating_webhook_changes_what_is_stored(world: World) -> Any:
+async def a_mutating_webhook_changes_what_is_stored(world: World) -> object:
     _judge(world, patch(_label("added", "yes"), {"op": "replace", "path": "/data/key", "value": "changed"}))
     await _mutating(world, _hook(world))
     return pick(await _make(world), "metadata.labels", "data")
 
 
 @case
-async def a_webhook_is_told_everything_about_a_creation(world: World) -> Any:
+async def a_webhook_is_told_everything_about_a_creation(world: World) -> object:
     await _mutating(world, _hook(world))
     await _make(world, fieldManager="someone")
     [review] = _reviews(world)
@@ -129,7 +129,7 @@ async def a_webhook_is_told_everything_about_a_creation(world: World) -> Any:
 
 
 @case
-async def a_webhook_is_told_old_and_new_of_an_update(world: World) -> Any:
+async def a_webhook_is_told_old_and_new_of_an_update(world: World) -> object:
     await _make(world)
     await _validating(world, _hook(world))
     await world.must(world.merge(world.at("configmaps/a"), {"data": {"key": "new"}}))
@@ -144,7 +144,7 @@ async def a_webhook_is_told_old_and_new_of_an_update(world: World) -> Any:
 
 
 @case
-async def a_webhook_is_told_what_is_deleted(world: World) -> Any:
+async def a_webhook_is_told_what_is_deleted(world: World) -> object:
     await _make(world)
     await _validating(world, _hook(world))
     await world.must(world.delete(world.at("configmaps/a"), gracePeriodSeconds="0"))
@@ -158,7 +158,7 @@ async def a_webhook_is_told_what_is_deleted(world: World) -> Any:
 
 
 @case
-async def a_webhook_is_told_of_every_object_of_a_collection(world: World) -> Any:
+async def a_webhook_is_told_of_every_object_of_a_collection(world: World) -> object:
     await _make(world, "a")
     await _make(world, "b")
     await _validating(world, _hook(world))
@@ -167,14 +167,14 @@ async def a_webhook_is_told_of_every_object_of_a_collection(world: World) -> Any
 
 
 @case
-async def a_validating_webhook_refuses_with_its_words(world: World) -> Any:
+async def a_validating_webhook_refuses_with_its_words(world: World) -> object:
     _judge(world, refuse("because it is monday", 403))
     await _validating(world, _hook(world))
     return [await _make(world), (await world.get(world.at("configmaps/a"))).code]
 
 
 @case
-async def a_refusal_keeps_its_code_reason_and_details(world: World) -> Any:
+async def a_refusal_keeps_its_code_reason_and_details(world: World) -> object:
     details = {"causes": [{"reason": "Odd", "message": "odd", "field": "data.key"}]}
     _judge(world, refuse("no such luck", 422, reason="Invalid", details=details))
     await _validating(world, _hook(world))
@@ -182,21 +182,21 @@ async def a_refusal_keeps_its_code_reason_and_details(world: World) -> Any:
 
 
 @case
-async def a_refusal_without_words_is_told_without(world: World) -> Any:
+async def a_refusal_without_words_is_told_without(world: World) -> object:
     _judge(world, say({"allowed": False}))
     await _validating(world, _hook(world))
     return await _make(world)
 
 
 @case
-async def a_mutating_webhook_may_refuse_too(world: World) -> Any:
+async def a_mutating_webhook_may_refuse_too(world: World) -> object:
     _judge(world, refuse("not today", 400))
     await _mutating(world, _hook(world))
     return await _make(world)
 
 
 @case
-async def a_webhooks_warnings_reach_the_client(world: World) -> Any:
+async def a_webhooks_warnings_reach_the_client(world: World) -> object:
     _judge(world, say({"allowed": True, "warnings": ["this is old", "and odd"]}))
     await _validating(world, _hook(world))
     answer = await _make(world)
@@ -204,7 +204,7 @@ async def a_webhooks_warnings_reach_the_client(world: World) -> Any:
 
 
 @case
-async def a_dry_run_is_told_to_webhooks(world: World) -> Any:
+async def a_dry_run_is_told_to_webhooks(world: World) -> object:
     await _validating(world, _hook(world))
     await _make(world, dryRun="All")
     await _make(world)
@@ -212,13 +212,13 @@ async def a_dry_run_is_told_to_webhooks(world: World) -> Any:
 
 
 @case
-async def a_webhook_without_effects_in_a_dry_run_is_asked(world: World) -> Any:
+async def a_webhook_without_effects_in_a_dry_run_is_asked(world: World) -> object:
     await _validating(world, _hook(world, sideEffects="NoneOnDryRun"))
     return [(await _make(world, dryRun="All")).code, len(_reviews(world))]
 
 
 @case
-async def a_webhook_that_fails_refuses_or_is_left_out(world: World) -> Any:
+async def a_webhook_that_fails_refuses_or_is_left_out(world: World) -> object:
     _judge(world, say(b"nonsense"), "strict")
     _judge(world, say(b"nonsense"), "lax")
     await _validating(
@@ -232,7 +232,7 @@ async def a_webhook_that_fails_refuses_or_is_left_out(world: World) -> Any:
 
 
 @case
-async def a_webhook_that_is_not_there_refuses(world: World) -> Any:
+async def a_webhook_that_is_not_there_refuses(world: World) -> object:
     hook = _hook(world)
     hook["clientConfig"]["url"] = "https://127.0.0.1:1/nobody"
     await _validating(world, hook)
@@ -241,7 +241,7 @@ async def a_webhook_that_is_not_there_refuses(world: World) -> Any:
 
 
 @case
-async def a_slow_webhook_is_not_waited_for(world: World) -> Any:
+async def a_slow_webhook_is_not_waited_for(world: World) -> object:
     async def slow(_request: Object) -> Object:
         await asyncio.sleep(1.5)
         return {"allowed": True}
@@ -253,7 +253,7 @@ async def a_slow_webhook_is_not_waited_for(world: World) -> Any:
 
 
 @case
-async def a_webhook_is_asked_only_about_the_objects_it_selects(world: World) -> Any:
+async def a_webhook_is_asked_only_about_the_objects_it_selects(world: World) -> object:
     await _validating(world, _hook(world, objectSelector={"matchLabels": {"color": "blue"}}))
     await _make(world)
     await world.have(world.at("configmaps"), config("b", color="blue"))
@@ -263,14 +263,14 @@ async def a_webhook_is_asked_only_about_the_objects_it_selects(world: World) -> 
 
 
 @case
-async def a_webhook_is_asked_only_about_the_namespaces_it_selects(world: World) -> Any:
+async def a_webhook_is_asked_only_about_the_namespaces_it_selects(world: World) -> object:
     await _validating(world, _hook(world, namespaceSelector={"matchLabels": {"none": "such"}}))
     await _make(world)
     return len(_reviews(world))
 
 
 @case
-async def a_webhook_is_asked_only_about_its_operations_and_resources(world: World) -> Any:
+async def a_webhook_is_asked_only_about_its_operations_and_resources(world: World) -> object:
     await _validating(world, _hook(world, rules=CONFIG_MAPS | {"operations": ["DELETE"]}))
     await _make(world)
     await world.must(world.merge(world.at("configmaps/a"), {"data": {"x": "y"}}))
@@ -280,7 +280,7 @@ async def a_webhook_is_asked_only_about_its_operations_and_resources(world: Worl
 
 
 @case
-async def a_rule_may_be_about_a_part(world: World) -> Any:
+async def a_rule_may_be_about_a_part(world: World) -> object:
     await _validating(world, _hook(world, rules=PODS))
     await world.have(world.at("pods"), pod())
     path = world.at("pods/a")
@@ -306,7 +306,7 @@ async def a_rule_may_be_about_a_part(world: World) -> Any:
 
 
 @case
-async def a_binding_can_be_refused(world: World) -> Any:
+async def a_binding_can_be_refused(world: World) -> object:
     _judge(world, refuse("not on this node"))
     await _validating(world, _hook(world, rules=PODS | {"resources": ["pods/binding"]}))
     await world.have(world.at("pods"), pod())
@@ -323,7 +323,7 @@ async def a_binding_can_be_refused(world: World) -> Any:
 
 
 @case
-async def a_binding_can_be_changed(world: World) -> Any:
+async def a_binding_can_be_changed(world: World) -> object:
     _judge(world, patch({"op": "add", "path": "/metadata/annotations", "value": {"by": "hook"}}))
     await _mutating(world, _hook(world, rules=PODS | {"resources": ["pods/binding"]}))
     await world.have(world.at("pods"), pod())
@@ -338,9 +338,9 @@ async def a_binding_can_be_changed(world: World) -> Any:
 
 
 @case
-async def webhooks_change_in_the_order_of_their_names(world: World) -> Any:
+async def webhooks_change_in_the_order_of_their_names(world: World) -> object:
     def sees(key: str) -> Judge:
-        async def judge(request: Object) -> Any:
+        async def judge(request: Object) -> object:
             seen = ",".join(sorted(request["object"]["metadata"]["labels"]))
             path = "/metadata/annotations"
             value = {**request["object"]["metadata"].get("annotations", {}), key: seen}
@@ -355,7 +355,7 @@ async def webhooks_change_in_the_order_of_their_names(world: World) -> Any:
 
 
 @case
-async def a_webhook_that_asked_for_it_sees_what_later_ones_did(world: World) -> Any:
+async def a_webhook_that_asked_for_it_sees_what_later_ones_did(world: World) -> object:
     _judge(world, allow, "early")
     _judge(world, patch(_label("late", "yes")), "late")
     await _mutating(world, _hook(world, "early", reinvocationPolicy="IfNeeded"), _hook(world, "late"))
@@ -364,7 +364,7 @@ async def a_webhook_that_asked_for_it_sees_what_later_ones_did(world: World) -> 
 
 
 @case
-async def a_webhook_is_otherwise_asked_once(world: World) -> Any:
+async def a_webhook_is_otherwise_asked_once(world: World) -> object:
     _judge(world, allow, "early")
     _judge(world, patch(_label("late", "yes")), "late")
     await _mutating(world, _hook(world, "early"), _hook(world, "late"))
@@ -373,7 +373,7 @@ async def a_webhook_is_otherwise_asked_once(world: World) -> Any:
 
 
 @case
-async def validating_webhooks_see_what_mutating_ones_made(world: World) -> Any:
+async def validating_webhooks_see_what_mutating_ones_made(world: World) -> object:
     _judge(world, patch(_label("made", "yes")), "maker")
     wanted = thing(
         "MutatingWebhookConfiguration", world.named("makers"), VERSION, webhooks=[_hook(world, "maker")]
@@ -389,14 +389,14 @@ async def validating_webhooks_see_what_mutating_ones_made(world: World) -> Any:
 
 
 @case
-async def what_a_webhook_makes_is_validated(world: World) -> Any:
+async def what_a_webhook_makes_is_validated(world: World) -> object:
     _judge(world, patch(_label("made", "not valid!")))
     await _mutating(world, _hook(world))
     return await _make(world)
 
 
 @case
-async def what_a_webhook_makes_gets_defaults(world: World) -> Any:
+async def what_a_webhook_makes_gets_defaults(world: World) -> object:
     container = {"name": "side", "image": "s"}
     _judge(world, patch({"op": "add", "path": "/spec/containers/-", "value": container}))
     await _mutating(world, _hook(world, rules=PODS | {"resources": ["pods"], "operations": ["CREATE"]}))
@@ -405,7 +405,7 @@ async def what_a_webhook_makes_gets_defaults(world: World) -> Any:
 
 
 @case
-async def a_patch_that_cannot_be_applied_refuses(world: World) -> Any:
+async def a_patch_that_cannot_be_applied_refuses(world: World) -> object:
     _judge(world, patch({"op": "remove", "path": "/data/nothing"}))
     await _mutating(world, _hook(world))
     answer = await _make(world)
@@ -413,7 +413,7 @@ async def a_patch_that_cannot_be_applied_refuses(world: World) -> Any:
 
 
 @case
-async def an_answer_to_another_question_refuses(world: World) -> Any:
+async def an_answer_to_another_question_refuses(world: World) -> object:
     _judge(world, say({"uid": "other", "allowed": True}))
     await _validating(world, _hook(world))
     answer = await _make(world)
@@ -421,7 +421,7 @@ async def an_answer_to_another_question_refuses(world: World) -> Any:
 
 
 @case
-async def webhooks_are_not_asked_about_their_own_registration(world: World) -> Any:
+async def webhooks_are_not_asked_about_their_own_registration(world: World) -> object:
     rules = {
         "apiGroups": ["admissionregistration.k8s.io"],
         "apiVersions": ["*"],
@@ -435,7 +435,7 @@ async def webhooks_are_not_asked_about_their_own_registration(world: World) -> A
 
 
 @case
-async def an_apply_is_told_as_a_creation(world: World) -> Any:
+async def an_apply_is_told_as_a_creation(world: World) -> object:
     await _validating(world, _hook(world))
     await world.must(world.apply(world.at("configmaps/a"), config()))
     await world.must(world.apply(world.at("configmaps/a"), config(data={"key": "other"})))
@@ -443,7 +443,7 @@ async def an_apply_is_told_as_a_creation(world: World) -> Any:
 
 
 @case
-async def an_unchanged_object_is_still_asked_about(world: World) -> Any:
+async def an_unchanged_object_is_still_asked_about(world: World) -> object:
     await _make(world)
     await _validating(world, _hook(world))
     await world.must(world.merge(world.at("configmaps/a"), {"data": {"key": "value"}}))
@@ -451,7 +451,7 @@ async def an_unchanged_object_is_still_asked_about(world: World) -> Any:
 
 
 @case
-async def match_conditions_narrow_what_is_asked(world: World) -> Any:
+async def match_conditions_narrow_what_is_asked(world: World) -> object:
     condition = {"name": "blue", "expression": "object.metadata.name == 'blue'"}
     await _validating(world, _hook(world, matchConditions=[condition]))
     await _make(world, "red")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from contract.case import case
 from contract.normal import owners, pick, verdict
 from contract.things import config, deployment, pod
@@ -24,18 +22,18 @@ def _deployment(replicas: int | None = 0, image: str = "i") -> Object:
 
 
 @case
-async def an_apply_makes_what_is_not_there(world: World) -> Any:
+async def an_apply_makes_what_is_not_there(world: World) -> object:
     made = await world.apply(world.at("configmaps/a"), config())
     return [made, owners(made)]
 
 
 @case
-async def an_apply_without_a_manager_is_refused(world: World) -> Any:
+async def an_apply_without_a_manager_is_refused(world: World) -> object:
     return await world.ask("PATCH", world.at("configmaps/a"), config(), content=APPLY_PATCH)
 
 
 @case
-async def an_apply_may_be_yaml(world: World) -> Any:
+async def an_apply_may_be_yaml(world: World) -> object:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: value}\n"
     answer = await world.ask(
         "PATCH", world.at("configmaps/a"), text, content=APPLY_PATCH, fieldManager="alice"
@@ -44,7 +42,7 @@ async def an_apply_may_be_yaml(world: World) -> Any:
 
 
 @case
-async def an_apply_takes_away_what_its_manager_no_longer_sends(world: World) -> Any:
+async def an_apply_takes_away_what_its_manager_no_longer_sends(world: World) -> object:
     path = world.at("configmaps/a")
     await world.must(world.apply(path, config(data={"a": "1", "b": "2"})))
     after = await world.apply(path, config(data={"a": "1"}))
@@ -52,7 +50,7 @@ async def an_apply_takes_away_what_its_manager_no_longer_sends(world: World) -> 
 
 
 @case
-async def an_apply_leaves_what_others_set(world: World) -> Any:
+async def an_apply_leaves_what_others_set(world: World) -> object:
     path = world.at("configmaps/a")
     await world.must(world.apply(path, config(data={"a": "1"})))
     await world.must(world.merge(path, {"data": {"b": "2"}}, fieldManager="bob"))
@@ -61,14 +59,14 @@ async def an_apply_leaves_what_others_set(world: World) -> Any:
 
 
 @case
-async def an_apply_that_changes_anothers_field_is_a_conflict(world: World) -> Any:
+async def an_apply_that_changes_anothers_field_is_a_conflict(world: World) -> object:
     path = world.at("configmaps/a")
     await world.must(world.apply(path, config(data={"a": "1", "b": "2"})))
     return await world.apply(path, config(data={"a": "3", "b": "4"}), manager="bob")
 
 
 @case
-async def an_apply_conflicts_with_a_plain_update_too(world: World) -> Any:
+async def an_apply_conflicts_with_a_plain_update_too(world: World) -> object:
     path = world.at("configmaps/a")
     await world.have(world.at("configmaps"), config(data={"a": "1"}), fieldManager="creator")
     answer = await world.apply(path, config(data={"a": "2"}))
@@ -82,7 +80,7 @@ async def an_apply_conflicts_with_a_plain_update_too(world: World) -> Any:
 
 
 @case
-async def a_forced_apply_takes_the_field_over(world: World) -> Any:
+async def a_forced_apply_takes_the_field_over(world: World) -> object:
     path = world.at("configmaps/a")
     await world.must(world.apply(path, config(data={"a": "1", "b": "2"})))
     after = await world.apply(path, config(data={"a": "3"}), manager="bob", force="true")
@@ -90,7 +88,7 @@ async def a_forced_apply_takes_the_field_over(world: World) -> Any:
 
 
 @case
-async def two_managers_may_share_a_field_of_one_value(world: World) -> Any:
+async def two_managers_may_share_a_field_of_one_value(world: World) -> object:
     path = world.at("configmaps/a")
     await world.must(world.apply(path, config(data={"a": "1"})))
     both = await world.apply(path, config(data={"a": "1"}), manager="bob")
@@ -99,7 +97,7 @@ async def two_managers_may_share_a_field_of_one_value(world: World) -> Any:
 
 
 @case
-async def an_apply_that_changes_nothing_makes_no_new_version(world: World) -> Any:
+async def an_apply_that_changes_nothing_makes_no_new_version(world: World) -> object:
     path = world.at("configmaps/a")
     first = await world.must(world.apply(path, config()))
     second = await world.apply(path, config())
@@ -107,7 +105,7 @@ async def an_apply_that_changes_nothing_makes_no_new_version(world: World) -> An
 
 
 @case
-async def an_apply_merges_lists_by_their_keys(world: World) -> Any:
+async def an_apply_merges_lists_by_their_keys(world: World) -> object:
     path = world.at("deployments/a", APPS)
     await world.must(world.apply(path, _deployment()))
     other = {
@@ -121,7 +119,7 @@ async def an_apply_merges_lists_by_their_keys(world: World) -> Any:
 
 
 @case
-async def an_apply_owns_single_env_variables(world: World) -> Any:
+async def an_apply_owns_single_env_variables(world: World) -> object:
     path = world.at("deployments/a", APPS)
     first = _deployment()
     first["spec"]["template"]["spec"]["containers"][0]["env"] = [
@@ -135,7 +133,7 @@ async def an_apply_owns_single_env_variables(world: World) -> Any:
 
 
 @case
-async def an_apply_of_ports_uses_both_keys(world: World) -> Any:
+async def an_apply_of_ports_uses_both_keys(world: World) -> object:
     path = world.at("services/a")
     await world.must(world.apply(path, _service(web=80, tls=443)))
     after = await world.apply(path, _service(tls=443))
@@ -143,7 +141,7 @@ async def an_apply_of_ports_uses_both_keys(world: World) -> Any:
 
 
 @case
-async def a_scaled_deployment_can_be_applied_without_its_replicas(world: World) -> Any:
+async def a_scaled_deployment_can_be_applied_without_its_replicas(world: World) -> object:
     path = world.at("deployments/a", APPS)
     await world.must(world.apply(path, _deployment()))
     change = {"spec": {"replicas": 3}}
@@ -155,19 +153,19 @@ async def a_scaled_deployment_can_be_applied_without_its_replicas(world: World) 
 
 
 @case
-async def an_apply_of_another_name_is_refused(world: World) -> Any:
+async def an_apply_of_another_name_is_refused(world: World) -> object:
     return await world.apply(world.at("configmaps/a"), config("b"))
 
 
 @case
-async def an_apply_without_a_name_is_refused(world: World) -> Any:
+async def an_apply_without_a_name_is_refused(world: World) -> object:
     wanted = config()
     wanted["metadata"] = {}
     return pick(await world.apply(world.at("configmaps/a"), wanted), "metadata.name")
 
 
 @case
-async def an_apply_needs_kind_and_version(world: World) -> Any:
+async def an_apply_needs_kind_and_version(world: World) -> object:
     return [
         verdict(await world.apply(world.at("configmaps/a"), {"metadata": {"name": "a"}})),
         verdict(await world.apply(world.at("configmaps/a"), {"apiVersion": "v1", "metadata": {"name": "a"}})),
@@ -178,13 +176,13 @@ async def an_apply_needs_kind_and_version(world: World) -> Any:
 
 
 @case
-async def an_apply_with_managed_fields_is_refused(world: World) -> Any:
+async def an_apply_with_managed_fields_is_refused(world: World) -> object:
     made = await world.must(world.apply(world.at("configmaps/a"), config()))
     return await world.apply(world.at("configmaps/a"), made.body)
 
 
 @case
-async def an_apply_with_an_old_version_is_a_conflict(world: World) -> Any:
+async def an_apply_with_an_old_version_is_a_conflict(world: World) -> object:
     path = world.at("configmaps/a")
     first = await world.must(world.apply(path, config()))
     await world.must(world.merge(path, {"data": {"x": "y"}}, fieldManager="bob"))
@@ -194,7 +192,7 @@ async def an_apply_with_an_old_version_is_a_conflict(world: World) -> Any:
 
 
 @case
-async def an_apply_with_unknown_fields_is_refused(world: World) -> Any:
+async def an_apply_with_unknown_fields_is_refused(world: World) -> object:
     return [
         verdict(await world.apply(world.at("configmaps/a"), config() | {"odd": 1})),
         verdict(await world.apply(world.at("pods/a"), pod(spec={"odd": 1}))),
@@ -202,13 +200,13 @@ async def an_apply_with_unknown_fields_is_refused(world: World) -> Any:
 
 
 @case
-async def a_dry_apply_leaves_nothing(world: World) -> Any:
+async def a_dry_apply_leaves_nothing(world: World) -> object:
     made = await world.apply(world.at("configmaps/a"), config(), dryRun="All")
     return [pick(made, "data"), (await world.get(world.at("configmaps/a"))).code]
 
 
 @case
-async def a_status_is_applied_apart(world: World) -> Any:
+async def a_status_is_applied_apart(world: World) -> object:
     path = world.at("pods/a")
     await world.must(world.apply(path, pod()))
     wanted = {
@@ -222,7 +220,7 @@ async def a_status_is_applied_apart(world: World) -> Any:
 
 
 @case
-async def a_spec_in_an_applied_status_is_not_taken(world: World) -> Any:
+async def a_spec_in_an_applied_status_is_not_taken(world: World) -> object:
     path = world.at("deployments/a", APPS)
     await world.must(world.apply(path, _deployment()))
     wanted = _deployment(replicas=5) | {"status": {"collisionCount": 4}}
@@ -231,7 +229,7 @@ async def a_spec_in_an_applied_status_is_not_taken(world: World) -> Any:
 
 
 @case
-async def plain_writes_are_recorded_by_their_manager(world: World) -> Any:
+async def plain_writes_are_recorded_by_their_manager(world: World) -> object:
     path = world.at("configmaps/a")
     made = await world.have(world.at("configmaps"), config(data={"a": "1"}), fieldManager="creator")
     body = made.body
@@ -242,19 +240,19 @@ async def plain_writes_are_recorded_by_their_manager(world: World) -> Any:
 
 
 @case
-async def a_manager_without_a_name_is_called_by_its_program(world: World) -> Any:
+async def a_manager_without_a_name_is_called_by_its_program(world: World) -> object:
     agent = {"User-Agent": "kubectl/v1.2 (linux)"}
     made = await world.ask("POST", world.at("configmaps"), config(), headers=agent)
     return owners(made)
 
 
 @case
-async def a_manager_with_an_impossible_name_is_refused(world: World) -> Any:
+async def a_manager_with_an_impossible_name_is_refused(world: World) -> object:
     return await world.apply(world.at("configmaps/a"), config(), manager="a" * 129)
 
 
 @case
-async def managed_fields_can_be_wiped(world: World) -> Any:
+async def managed_fields_can_be_wiped(world: World) -> object:
     path = world.at("configmaps/a")
     await world.must(world.apply(path, config()))
     wiped = await world.merge(path, {"metadata": {"managedFields": [{}]}})
@@ -262,7 +260,7 @@ async def managed_fields_can_be_wiped(world: World) -> Any:
 
 
 @case
-async def owners_of_lists_of_values_are_kept_by_value(world: World) -> Any:
+async def owners_of_lists_of_values_are_kept_by_value(world: World) -> object:
     wanted = config()
     wanted["metadata"]["finalizers"] = ["example.com/a"]
     path = world.at("configmaps/a")
@@ -277,6 +275,6 @@ async def owners_of_lists_of_values_are_kept_by_value(world: World) -> Any:
 
 
 @case
-async def force_is_only_for_applying(world: World) -> Any:
+async def force_is_only_for_applying(world: World) -> object:
     await world.have(world.at("configmaps"), config())
     return await world.merge(world.at("configmaps/a"), {"data": {}}, force="true")

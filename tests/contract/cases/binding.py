@@ -25,7 +25,7 @@ async def _pod(world: World, made: Object | None = None) -> str:
 
 
 @case
-async def a_bound_pod_names_its_node(world: World) -> Any:
+async def a_bound_pod_names_its_node(world: World) -> object:
     path = await _pod(world)
     return [
         await world.post(f"{path}/binding", _binding()),
@@ -34,7 +34,7 @@ async def a_bound_pod_names_its_node(world: World) -> Any:
 
 
 @case
-async def the_annotations_of_a_binding_are_merged_into_the_pod(world: World) -> Any:
+async def the_annotations_of_a_binding_are_merged_into_the_pod(world: World) -> object:
     made = pod()
     made["metadata"]["annotations"] = {"kept": "yes", "changed": "before"}
     path = await _pod(world, made)
@@ -43,14 +43,14 @@ async def the_annotations_of_a_binding_are_merged_into_the_pod(world: World) -> 
 
 
 @case
-async def the_labels_of_a_binding_are_merged_into_the_pod(world: World) -> Any:
+async def the_labels_of_a_binding_are_merged_into_the_pod(world: World) -> object:
     path = await _pod(world, pod(color="red"))
     await world.must(world.post(f"{path}/binding", _binding(labels={"color": "blue", "size": "1"})))
     return pick(await world.get(path), "metadata.labels")
 
 
 @case
-async def the_annotations_of_a_binding_are_not_validated(world: World) -> Any:
+async def the_annotations_of_a_binding_are_not_validated(world: World) -> object:
     path = await _pod(world)
     answer = await world.post(
         f"{path}/binding", _binding(annotations={"not a valid key!": "x"}, labels={"l": "no good"})
@@ -63,7 +63,7 @@ async def the_annotations_of_a_binding_are_not_validated(world: World) -> Any:
 
 
 @case
-async def a_pod_is_bound_once(world: World) -> Any:
+async def a_pod_is_bound_once(world: World) -> object:
     path = await _pod(world)
     await world.must(world.post(f"{path}/binding", _binding()))
     return [
@@ -73,12 +73,12 @@ async def a_pod_is_bound_once(world: World) -> Any:
 
 
 @case
-async def a_pod_that_is_not_there_cannot_be_bound(world: World) -> Any:
+async def a_pod_that_is_not_there_cannot_be_bound(world: World) -> object:
     return await world.post(world.at("pods/a/binding"), _binding())
 
 
 @case
-async def a_binding_for_another_uid_is_a_conflict(world: World) -> Any:
+async def a_binding_for_another_uid_is_a_conflict(world: World) -> object:
     path = await _pod(world)
     other = "0f6a2f24-0000-4000-8000-000000000000"
     return [
@@ -88,14 +88,14 @@ async def a_binding_for_another_uid_is_a_conflict(world: World) -> Any:
 
 
 @case
-async def a_binding_for_its_own_uid_and_version_is_done(world: World) -> Any:
+async def a_binding_for_its_own_uid_and_version_is_done(world: World) -> object:
     path = await _pod(world)
     now = await world.get(path)
     return await world.post(f"{path}/binding", _binding(uid=now.uid, resourceVersion=now.version))
 
 
 @case
-async def a_binding_for_an_old_version_is_a_conflict(world: World) -> Any:
+async def a_binding_for_an_old_version_is_a_conflict(world: World) -> object:
     path = await _pod(world)
     old = await world.get(path)
     await world.must(world.merge(path, {"metadata": {"labels": {"x": "y"}}}))
@@ -103,13 +103,13 @@ async def a_binding_for_an_old_version_is_a_conflict(world: World) -> Any:
 
 
 @case
-async def a_gated_pod_cannot_be_bound(world: World) -> Any:
+async def a_gated_pod_cannot_be_bound(world: World) -> object:
     path = await _pod(world, pod(spec={"schedulingGates": [{"name": "example.com/wait"}]}))
     return await world.post(f"{path}/binding", _binding())
 
 
 @case
-async def a_pod_being_deleted_cannot_be_bound(world: World) -> Any:
+async def a_pod_being_deleted_cannot_be_bound(world: World) -> object:
     made = pod()
     made["metadata"]["finalizers"] = ["example.com/hold"]
     path = await _pod(world, made)
@@ -120,7 +120,7 @@ async def a_pod_being_deleted_cannot_be_bound(world: World) -> Any:
 
 
 @case
-async def a_binding_needs_a_node(world: World) -> Any:
+async def a_binding_needs_a_node(world: World) -> object:
     path = await _pod(world)
     odd = _binding()
     odd["target"]["kind"] = "Rack"
@@ -132,20 +132,20 @@ async def a_binding_needs_a_node(world: World) -> Any:
 
 
 @case
-async def a_binding_of_another_name_is_a_bad_request(world: World) -> Any:
+async def a_binding_of_another_name_is_a_bad_request(world: World) -> object:
     path = await _pod(world)
     return await world.post(f"{path}/binding", _binding(name="b"))
 
 
 @case
-async def a_dry_binding_binds_nothing(world: World) -> Any:
+async def a_dry_binding_binds_nothing(world: World) -> object:
     path = await _pod(world)
     answer = await world.post(f"{path}/binding", _binding(), dryRun="All")
     return [answer.code, pick(await world.get(path), "spec.nodeName")]
 
 
 @case
-async def a_pod_is_bound_by_the_collection_of_bindings_too(world: World) -> Any:
+async def a_pod_is_bound_by_the_collection_of_bindings_too(world: World) -> object:
     path = await _pod(world)
     return [
         await world.post(world.at("bindings"), _binding(annotations={"a": "b"})),
@@ -154,7 +154,7 @@ async def a_pod_is_bound_by_the_collection_of_bindings_too(world: World) -> Any:
 
 
 @case
-async def a_pod_made_with_a_node_needs_no_binding(world: World) -> Any:
+async def a_pod_made_with_a_node_needs_no_binding(world: World) -> object:
     path = await _pod(world, pod(spec={"nodeName": "some-node"}))
     return [
         pick(await world.get(path), "spec.nodeName", "status"),
@@ -163,7 +163,7 @@ async def a_pod_made_with_a_node_needs_no_binding(world: World) -> Any:
 
 
 @case
-async def a_node_is_nominated_by_the_status(world: World) -> Any:
+async def a_node_is_nominated_by_the_status(world: World) -> object:
     path = await _pod(world)
     changed = await world.merge(f"{path}/status", {"status": {"nominatedNodeName": "some-node"}})
     await world.must(world.post(f"{path}/binding", _binding(node="other")))
@@ -174,7 +174,7 @@ async def a_node_is_nominated_by_the_status(world: World) -> Any:
 
 
 @case
-async def a_finished_pod_can_still_be_bound(world: World) -> Any:
+async def a_finished_pod_can_still_be_bound(world: World) -> object:
     path = await _pod(world)
     done = running()
     done["status"]["phase"] = "Succeeded"

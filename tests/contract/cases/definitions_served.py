@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from contract.case import case
 from contract.definitions import DEFINITIONS, VERSION, defined, established, widgets
 from contract.normal import events, faults, field, names, owners, pick, rows, verdict
@@ -20,7 +18,7 @@ def _schema(made: Object) -> Object:
 
 
 @case
-async def a_definition_is_completed_and_established(world: World) -> Any:
+async def a_definition_is_completed_and_established(world: World) -> object:
     made = await world.post(world.top(DEFINITIONS, VERSION), definition(world))
     done = await world.until(_path(world), established)
     return [
@@ -31,7 +29,7 @@ async def a_definition_is_completed_and_established(world: World) -> Any:
 
 
 @case
-async def a_defined_kind_is_discovered(world: World) -> Any:
+async def a_defined_kind_is_discovered(world: World) -> object:
     made = definition(world, subresources={"status": {}})
     made["spec"]["names"] |= {"shortNames": ["wg"], "categories": ["all"]}
     await defined(world, made)
@@ -49,7 +47,7 @@ async def a_defined_kind_is_discovered(world: World) -> Any:
 
 
 @case
-async def a_defined_kind_has_a_schema_to_read(world: World) -> Any:
+async def a_defined_kind_has_a_schema_to_read(world: World) -> object:
     await defined(world)
     path = f"apis/{world.group}/v1"
     await world.until("/openapi/v3", lambda answer: path in answer["paths"])
@@ -65,7 +63,7 @@ async def a_defined_kind_has_a_schema_to_read(world: World) -> Any:
 
 
 @case
-async def a_defined_object_lives_like_others(world: World) -> Any:
+async def a_defined_object_lives_like_others(world: World) -> object:
     path = await defined(world)
     made = await world.post(path, widget(world))
     listed = await world.get(path)
@@ -81,13 +79,13 @@ async def a_defined_object_lives_like_others(world: World) -> Any:
 
 
 @case
-async def a_defined_object_gets_its_defaults(world: World) -> Any:
+async def a_defined_object_gets_its_defaults(world: World) -> object:
     path = await defined(world)
     return pick(await world.post(path, widget(world, spec={"size": 1})), "spec")
 
 
 @case
-async def a_defined_object_loses_what_is_not_in_its_schema(world: World) -> Any:
+async def a_defined_object_loses_what_is_not_in_its_schema(world: World) -> object:
     path = await defined(world)
     odd = widget(world, spec={"size": 1, "odd": 1}, odd={"deep": True})
     warned = await world.post(path, odd)
@@ -100,7 +98,7 @@ async def a_defined_object_loses_what_is_not_in_its_schema(world: World) -> Any:
 
 
 @case
-async def a_definition_may_keep_unknown_fields(world: World) -> Any:
+async def a_definition_may_keep_unknown_fields(world: World) -> object:
     made = definition(world)
     _schema(made)["properties"]["spec"]["x-kubernetes-preserve-unknown-fields"] = True
     path = await defined(world, made)
@@ -108,7 +106,7 @@ async def a_definition_may_keep_unknown_fields(world: World) -> Any:
 
 
 @case
-async def a_defined_object_is_checked_by_its_schema(world: World) -> Any:
+async def a_defined_object_is_checked_by_its_schema(world: World) -> object:
     path = await defined(world)
     broken: dict[str, Object] = {
         "missing": {},
@@ -126,14 +124,14 @@ async def a_defined_object_is_checked_by_its_schema(world: World) -> Any:
 
 
 @case
-async def a_defined_object_without_a_status_part_keeps_its_status(world: World) -> Any:
+async def a_defined_object_without_a_status_part_keeps_its_status(world: World) -> object:
     path = await defined(world)
     made = await world.post(path, widget(world, status={"state": "good"}))
     return [pick(made, "status"), (await world.get(f"{path}/a/status")).code]
 
 
 @case
-async def a_defined_status_is_written_apart(world: World) -> Any:
+async def a_defined_status_is_written_apart(world: World) -> object:
     path = await defined(world, definition(world, subresources={"status": {}}))
     made = await world.post(path, widget(world, status={"state": "dropped"}))
     status = await world.merge(f"{path}/a/status", {"status": {"state": "good"}, "spec": {"size": 9}})
@@ -143,7 +141,7 @@ async def a_defined_status_is_written_apart(world: World) -> Any:
 
 
 @case
-async def a_defined_scale_is_read_and_written(world: World) -> Any:
+async def a_defined_scale_is_read_and_written(world: World) -> object:
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     path = await defined(world, definition(world, subresources={"status": {}, "scale": scale}))
     await world.have(path, widget(world))
@@ -153,7 +151,7 @@ async def a_defined_scale_is_read_and_written(world: World) -> Any:
 
 
 @case
-async def a_defined_kind_prints_its_columns(world: World) -> Any:
+async def a_defined_kind_prints_its_columns(world: World) -> object:
     columns = [
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
         {
@@ -179,7 +177,7 @@ async def a_defined_kind_prints_its_columns(world: World) -> Any:
 
 
 @case
-async def a_defined_kind_without_columns_prints_its_age(world: World) -> Any:
+async def a_defined_kind_without_columns_prints_its_age(world: World) -> object:
     path = await defined(world)
     await world.have(path, widget(world))
     answer = await world.ask("GET", path, accept=TABLE)
@@ -187,14 +185,14 @@ async def a_defined_kind_without_columns_prints_its_age(world: World) -> Any:
 
 
 @case
-async def a_defined_object_is_told_by_its_metadata(world: World) -> Any:
+async def a_defined_object_is_told_by_its_metadata(world: World) -> object:
     path = await defined(world)
     await world.have(path, widget(world))
     return await world.ask("GET", f"{path}/a", accept=METADATA)
 
 
 @case
-async def a_defined_object_is_watched(world: World) -> Any:
+async def a_defined_object_is_watched(world: World) -> object:
     path = await defined(world)
     made = await world.have(path, widget(world))
     await world.must(world.merge(f"{path}/a", {"spec": {"size": 2}}))
@@ -204,7 +202,7 @@ async def a_defined_object_is_watched(world: World) -> Any:
 
 
 @case
-async def a_defined_object_is_applied(world: World) -> Any:
+async def a_defined_object_is_applied(world: World) -> object:
     path = await defined(world)
     first = await world.apply(f"{path}/a", widget(world, spec={"size": 1, "parts": ["a"]}))
     second = await world.apply(f"{path}/a", widget(world, spec={"size": 2}))
@@ -213,14 +211,14 @@ async def a_defined_object_is_applied(world: World) -> Any:
 
 
 @case
-async def a_defined_object_takes_no_strategic_patch(world: World) -> Any:
+async def a_defined_object_takes_no_strategic_patch(world: World) -> object:
     path = await defined(world)
     await world.have(path, widget(world))
     return await world.strategic(f"{path}/a", {"spec": {"size": 2}})
 
 
 @case
-async def a_defined_object_is_replaced_only_with_a_version(world: World) -> Any:
+async def a_defined_object_is_replaced_only_with_a_version(world: World) -> object:
     path = await defined(world)
     made = await world.have(path, widget(world))
     body = made.body
@@ -234,14 +232,14 @@ async def a_defined_object_is_replaced_only_with_a_version(world: World) -> Any:
 
 
 @case
-async def a_defined_kind_may_have_no_namespace(world: World) -> Any:
+async def a_defined_kind_may_have_no_namespace(world: World) -> object:
     path = await defined(world, definition(world, scope="Cluster"))
     made = await world.post(path, widget(world))
     return [pick(made, "metadata"), (await world.get(widgets(world))).code]
 
 
 @case
-async def a_schema_may_be_changed(world: World) -> Any:
+async def a_schema_may_be_changed(world: World) -> object:
     path = await defined(world)
     await world.have(path, widget(world, spec={"size": 1, "color": "red"}))
     patch = {
@@ -251,7 +249,7 @@ async def a_schema_may_be_changed(world: World) -> Any:
     }
     changed = await world.json_patch(_path(world), patch)
 
-    async def tried() -> Any:
+    async def tried() -> object:
         return await world.post(path, widget(world, "b", spec={"size": 1, "color": "green"}), dryRun="All")
 
     answer = await tried()
@@ -265,7 +263,7 @@ async def a_schema_may_be_changed(world: World) -> Any:
 
 
 @case
-async def a_deleted_definition_takes_its_objects_along(world: World) -> Any:
+async def a_deleted_definition_takes_its_objects_along(world: World) -> object:
     path = await defined(world)
     await world.have(path, widget(world))
     told = await world.delete(_path(world))
@@ -275,7 +273,7 @@ async def a_deleted_definition_takes_its_objects_along(world: World) -> Any:
 
 
 @case
-async def an_unknown_kind_of_a_known_group_is_not_found(world: World) -> Any:
+async def an_unknown_kind_of_a_known_group_is_not_found(world: World) -> object:
     await defined(world)
     return [
         await world.get(world.at("gadgets", f"{world.group}/v1")),
@@ -285,21 +283,21 @@ async def an_unknown_kind_of_a_known_group_is_not_found(world: World) -> Any:
 
 
 @case
-async def a_definition_is_named_after_its_kind_and_group(world: World) -> Any:
+async def a_definition_is_named_after_its_kind_and_group(world: World) -> object:
     made = definition(world)
     made["metadata"]["name"] = f"other.{world.group}"
     return faults(await world.post(world.top(DEFINITIONS, VERSION), made))
 
 
 @case
-async def a_definition_needs_a_schema(world: World) -> Any:
+async def a_definition_needs_a_schema(world: World) -> object:
     made = definition(world)
     del made["spec"]["versions"][0]["schema"]
     return faults(await world.post(world.top(DEFINITIONS, VERSION), made))
 
 
 @case
-async def a_definition_stores_exactly_one_version(world: World) -> Any:
+async def a_definition_stores_exactly_one_version(world: World) -> object:
     made = definition(world)
     made["spec"]["versions"][0]["storage"] = False
     answer = await world.post(world.top(DEFINITIONS, VERSION), made)
@@ -313,21 +311,21 @@ async def a_definition_stores_exactly_one_version(world: World) -> Any:
 
 
 @case
-async def a_schema_says_what_everything_is(world: World) -> Any:
+async def a_schema_says_what_everything_is(world: World) -> object:
     made = definition(world)
     _schema(made)["properties"]["spec"]["properties"] |= {"untyped": {}, "list": {"type": "array"}}
     return faults(await world.post(world.top(DEFINITIONS, VERSION), made))
 
 
 @case
-async def a_schema_with_an_impossible_default_is_refused(world: World) -> Any:
+async def a_schema_with_an_impossible_default_is_refused(world: World) -> object:
     made = definition(world)
     _schema(made)["properties"]["spec"]["properties"]["size"]["default"] = "text"
     return faults(await world.post(world.top(DEFINITIONS, VERSION), made))
 
 
 @case
-async def a_definition_of_a_group_of_kubernetes_needs_approval(world: World) -> Any:
+async def a_definition_of_a_group_of_kubernetes_needs_approval(world: World) -> object:
     made = definition(world)
     made["spec"]["group"] = f"{world.tag}.k8s.io"
     made["metadata"]["name"] = f"widgets.{world.tag}.k8s.io"
@@ -335,13 +333,13 @@ async def a_definition_of_a_group_of_kubernetes_needs_approval(world: World) -> 
 
 
 @case
-async def the_scope_of_a_definition_may_not_change(world: World) -> Any:
+async def the_scope_of_a_definition_may_not_change(world: World) -> object:
     await defined(world)
     return faults(await world.merge(_path(world), {"spec": {"scope": "Cluster"}}))
 
 
 @case
-async def a_version_that_is_not_served_is_not_found(world: World) -> Any:
+async def a_version_that_is_not_served_is_not_found(world: World) -> object:
     made = definition(world)
     made["spec"]["versions"].append(
         {**made["spec"]["versions"][0], "name": "v2", "storage": False, "served": False}
@@ -351,7 +349,7 @@ async def a_version_that_is_not_served_is_not_found(world: World) -> Any:
 
 
 @case
-async def an_object_is_served_in_every_version(world: World) -> Any:
+async def an_object_is_served_in_every_version(world: World) -> object:
     made = definition(world)
     made["spec"]["versions"].append({**made["spec"]["versions"][0], "name": "v2", "storage": False})
     path = await defined(world, made)
@@ -361,7 +359,7 @@ async def an_object_is_served_in_every_version(world: World) -> Any:
 
 
 @case
-async def numbers_and_words_may_share_a_place(world: World) -> Any:
+async def numbers_and_words_may_share_a_place(world: World) -> object:
     made = definition(world)
     _schema(made)["properties"]["spec"]["properties"]["amount"] = {"x-kubernetes-int-or-string": True}
     _schema(made)["properties"]["spec"]["properties"]["maybe"] = {"type": "string", "nullable": True}
@@ -377,7 +375,7 @@ async def numbers_and_words_may_share_a_place(world: World) -> Any:
 
 
 @case
-async def maps_of_a_schema_have_free_keys(world: World) -> Any:
+async def maps_of_a_schema_have_free_keys(world: World) -> object:
     made = definition(world)
     _schema(made)["properties"]["spec"]["properties"]["extra"] = {
         "type": "object",
@@ -391,7 +389,7 @@ async def maps_of_a_schema_have_free_keys(world: World) -> Any:
 
 
 @case
-async def a_rule_in_a_schema_is_enforced(world: World) -> Any:
+async def a_rule_in_a_schema_is_enforced(world: World) -> object:
     made = definition(world)
     rule = {"rule": "self.size != 7", "message": "seven is taken"}
     _schema(made)["properties"]["spec"]["x-kubernetes-validations"] = [rule]

@@ -32,7 +32,7 @@ def _subresource_served(group: str, name: str) -> bool:
     return not part or kind.subresource(part) is not None
 
 
-async def _group(world: World, group: str, version: str = "v1") -> Any:
+async def _group(world: World, group: str, version: str = "v1") -> object:
     path = f"/apis/{group}/{version}" if group else f"/api/{version}"
     answer = await world.get(path)
     return pick(answer, "kind", "apiVersion", "groupVersion") | {
@@ -41,32 +41,32 @@ async def _group(world: World, group: str, version: str = "v1") -> Any:
 
 
 @case
-async def the_version_is_that_of_kubernetes(world: World) -> Any:
+async def the_version_is_that_of_kubernetes(world: World) -> object:
     return pick(await world.get("/version"), "major", "minor", "gitVersion")
 
 
 @case
-async def healthz_says_ok(world: World) -> Any:
+async def healthz_says_ok(world: World) -> object:
     return await world.get("/healthz")
 
 
 @case
-async def readyz_says_ok(world: World) -> Any:
+async def readyz_says_ok(world: World) -> object:
     return await world.get("/readyz")
 
 
 @case
-async def livez_says_ok(world: World) -> Any:
+async def livez_says_ok(world: World) -> object:
     return await world.get("/livez")
 
 
 @case
-async def the_core_versions_are_listed(world: World) -> Any:
+async def the_core_versions_are_listed(world: World) -> object:
     return pick(await world.get("/api"), "kind", "versions")
 
 
 @case
-async def the_groups_of_the_kinds_served_are_listed_in_order(world: World) -> Any:
+async def the_groups_of_the_kinds_served_are_listed_in_order(world: World) -> object:
     answer = await world.get("/apis")
     wanted = {kind.group for kind in BUILT_IN}
     return {
@@ -81,76 +81,76 @@ async def the_groups_of_the_kinds_served_are_listed_in_order(world: World) -> An
 
 
 @case
-async def one_group_is_described(world: World) -> Any:
+async def one_group_is_described(world: World) -> object:
     return await world.get("/apis/batch")
 
 
 @case
-async def the_core_resources_are_described(world: World) -> Any:
+async def the_core_resources_are_described(world: World) -> object:
     return await _group(world, "")
 
 
 @case
-async def the_resources_of_apps_are_described(world: World) -> Any:
+async def the_resources_of_apps_are_described(world: World) -> object:
     return await _group(world, "apps")
 
 
 @case
-async def the_resources_of_batch_are_described(world: World) -> Any:
+async def the_resources_of_batch_are_described(world: World) -> object:
     return await _group(world, "batch")
 
 
 @case
-async def the_resources_of_policy_are_described(world: World) -> Any:
+async def the_resources_of_policy_are_described(world: World) -> object:
     return await _group(world, "policy")
 
 
 @case
-async def the_resources_of_coordination_are_described(world: World) -> Any:
+async def the_resources_of_coordination_are_described(world: World) -> object:
     return await _group(world, "coordination.k8s.io")
 
 
 @case
-async def the_resources_of_events_are_described(world: World) -> Any:
+async def the_resources_of_events_are_described(world: World) -> object:
     return await _group(world, "events.k8s.io")
 
 
 @case
-async def the_resources_of_scheduling_are_described(world: World) -> Any:
+async def the_resources_of_scheduling_are_described(world: World) -> object:
     return await _group(world, "scheduling.k8s.io")
 
 
 @case
-async def the_resources_of_access_control_are_described(world: World) -> Any:
+async def the_resources_of_access_control_are_described(world: World) -> object:
     return await _group(world, "rbac.authorization.k8s.io")
 
 
 @case
-async def the_resources_of_admission_are_described(world: World) -> Any:
+async def the_resources_of_admission_are_described(world: World) -> object:
     return await _group(world, "admissionregistration.k8s.io")
 
 
 @case
-async def the_resources_of_definitions_are_described(world: World) -> Any:
+async def the_resources_of_definitions_are_described(world: World) -> object:
     return await _group(world, "apiextensions.k8s.io")
 
 
 @case
-async def the_reviews_of_identity_are_described(world: World) -> Any:
+async def the_reviews_of_identity_are_described(world: World) -> object:
     return await _group(world, "authentication.k8s.io")
 
 
 @case
-async def the_reviews_of_rights_are_described(world: World) -> Any:
+async def the_reviews_of_rights_are_described(world: World) -> object:
     return await _group(world, "authorization.k8s.io")
 
 
 @case
-async def a_group_that_is_not_served_is_not_found(world: World) -> Any:
+async def a_group_that_is_not_served_is_not_found(world: World) -> object:
     return await world.get("/apis/nothing.example.com/v1")
 
 
-async def _aggregated(world: World, path: str) -> Any:
+async def _aggregated(world: World, path: str) -> object:
     answer = await world.ask("GET", path, accept=f"{AGGREGATED},application/json")
     wanted = {(kind.group, kind.plural): kind for kind in BUILT_IN}
     groups: dict[str, Any] = {}
@@ -169,17 +169,17 @@ async def _aggregated(world: World, path: str) -> Any:
 
 
 @case
-async def the_core_is_discovered_in_one_answer(world: World) -> Any:
+async def the_core_is_discovered_in_one_answer(world: World) -> object:
     return await _aggregated(world, "/api")
 
 
 @case
-async def every_group_is_discovered_in_one_answer(world: World) -> Any:
+async def every_group_is_discovered_in_one_answer(world: World) -> object:
     return await _aggregated(world, "/apis")
 
 
 @case
-async def the_schemas_of_version_three_are_listed_by_group(world: World) -> Any:
+async def the_schemas_of_version_three_are_listed_by_group(world: World) -> object:
     answer = await world.get("/openapi/v3")
     wanted = {f"apis/{kind.api_version}" if kind.group else f"api/{kind.version}" for kind in BUILT_IN}
     return {
@@ -190,7 +190,7 @@ async def the_schemas_of_version_three_are_listed_by_group(world: World) -> Any:
 
 
 @case
-async def the_schema_of_a_group_tells_its_kinds_and_merge_keys(world: World) -> Any:
+async def the_schema_of_a_group_tells_its_kinds_and_merge_keys(world: World) -> object:
     answer = await world.get("/openapi/v3/apis/apps/v1")
     schemas = answer["components"]["schemas"]
     return {
@@ -208,7 +208,7 @@ async def the_schema_of_a_group_tells_its_kinds_and_merge_keys(world: World) -> 
 
 
 @case
-async def the_schemas_of_version_two_come_in_one_document(world: World) -> Any:
+async def the_schemas_of_version_two_come_in_one_document(world: World) -> object:
     answer = await world.get("/openapi/v2")
     shape = answer["definitions"]["io.k8s.api.core.v1.Pod"]
     return {
@@ -220,7 +220,7 @@ async def the_schemas_of_version_two_come_in_one_document(world: World) -> Any:
 
 
 @case
-async def the_schemas_of_version_two_come_as_protobuf_too(world: World) -> Any:
+async def the_schemas_of_version_two_come_as_protobuf_too(world: World) -> object:
     accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
     answer = await world.ask("GET", "/openapi/v2", accept=accept)
     return {"code": answer.code, "content": answer.content}

@@ -32,7 +32,7 @@ async def _release(world: World, path: str) -> Answer:
 
 
 @case
-async def a_pod_without_a_node_is_gone_at_once(world: World) -> Any:
+async def a_pod_without_a_node_is_gone_at_once(world: World) -> object:
     await world.have(world.at("pods"), pod())
     gone = await world.delete(world.at("pods/a"))
     return [
@@ -42,7 +42,7 @@ async def a_pod_without_a_node_is_gone_at_once(world: World) -> Any:
 
 
 @case
-async def a_pod_on_a_node_is_given_its_grace(world: World) -> Any:
+async def a_pod_on_a_node_is_given_its_grace(world: World) -> object:
     await world.have(world.at("pods"), pod(spec=NODE))
     path = world.at("pods/a")
     told = await world.delete(path)
@@ -56,7 +56,7 @@ async def a_pod_on_a_node_is_given_its_grace(world: World) -> Any:
 
 
 @case
-async def the_grace_of_a_request_beats_that_of_the_pod(world: World) -> Any:
+async def the_grace_of_a_request_beats_that_of_the_pod(world: World) -> object:
     await world.have(world.at("pods"), pod(spec=NODE))
     path = world.at("pods/a")
     first = await world.delete(path, _options(gracePeriodSeconds=12))
@@ -68,7 +68,7 @@ async def the_grace_of_a_request_beats_that_of_the_pod(world: World) -> Any:
 
 
 @case
-async def a_finished_pod_is_gone_at_once(world: World) -> Any:
+async def a_finished_pod_is_gone_at_once(world: World) -> object:
     await world.have(world.at("pods"), pod(spec=NODE))
     path = world.at("pods/a")
     await world.must(world.merge(f"{path}/status", {"status": {"phase": "Succeeded"}}))
@@ -77,7 +77,7 @@ async def a_finished_pod_is_gone_at_once(world: World) -> Any:
 
 
 @case
-async def a_negative_grace_is_one_second(world: World) -> Any:
+async def a_negative_grace_is_one_second(world: World) -> object:
     await world.have(world.at("pods"), pod(spec=NODE))
     path = world.at("pods/a")
     told = await world.delete(path, _options(gracePeriodSeconds=-5))
@@ -86,7 +86,7 @@ async def a_negative_grace_is_one_second(world: World) -> Any:
 
 
 @case
-async def a_pod_that_is_ending_tells_so_once_and_then_is_gone(world: World) -> Any:
+async def a_pod_that_is_ending_tells_so_once_and_then_is_gone(world: World) -> object:
     made = await world.have(world.at("pods"), pod(spec=NODE))
     path = world.at("pods/a")
     await world.must(world.delete(path))
@@ -100,7 +100,7 @@ async def a_pod_that_is_ending_tells_so_once_and_then_is_gone(world: World) -> A
 
 
 @case
-async def a_held_object_stays_until_it_is_released(world: World) -> Any:
+async def a_held_object_stays_until_it_is_released(world: World) -> object:
     await world.have(world.at("configmaps"), _held(config()))
     path = world.at("configmaps/a")
     told = await world.delete(path)
@@ -117,7 +117,7 @@ async def a_held_object_stays_until_it_is_released(world: World) -> Any:
 
 
 @case
-async def an_object_being_deleted_takes_no_new_finalizers(world: World) -> Any:
+async def an_object_being_deleted_takes_no_new_finalizers(world: World) -> object:
     await world.have(world.at("configmaps"), _held(config()))
     path = world.at("configmaps/a")
     await world.must(world.delete(path))
@@ -128,7 +128,7 @@ async def an_object_being_deleted_takes_no_new_finalizers(world: World) -> Any:
 
 
 @case
-async def an_object_being_deleted_keeps_its_name_taken(world: World) -> Any:
+async def an_object_being_deleted_keeps_its_name_taken(world: World) -> object:
     await world.have(world.at("configmaps"), _held(config()))
     path = world.at("configmaps/a")
     await world.must(world.delete(path))
@@ -138,7 +138,7 @@ async def an_object_being_deleted_keeps_its_name_taken(world: World) -> Any:
 
 
 @case
-async def a_held_pod_on_a_node_waits_for_both(world: World) -> Any:
+async def a_held_pod_on_a_node_waits_for_both(world: World) -> object:
     await world.have(world.at("pods"), _held(pod(spec=NODE)))
     path = world.at("pods/a")
     await world.must(world.delete(path))
@@ -152,7 +152,7 @@ async def a_held_pod_on_a_node_waits_for_both(world: World) -> Any:
 
 
 @case
-async def a_deletion_on_condition_of_another_uid_is_a_conflict(world: World) -> Any:
+async def a_deletion_on_condition_of_another_uid_is_a_conflict(world: World) -> object:
     await world.have(world.at("configmaps"), config())
     other = "0f6a2f24-0000-4000-8000-000000000000"
     answer = await world.delete(world.at("configmaps/a"), _options(preconditions={"uid": other}))
@@ -165,7 +165,7 @@ async def a_deletion_on_condition_of_another_uid_is_a_conflict(world: World) -> 
 
 
 @case
-async def a_deletion_on_condition_of_an_old_version_is_a_conflict(world: World) -> Any:
+async def a_deletion_on_condition_of_an_old_version_is_a_conflict(world: World) -> object:
     old = await world.have(world.at("configmaps"), config())
     await world.must(world.merge(world.at("configmaps/a"), {"data": {"x": "y"}}))
     wanted = _options(preconditions={"resourceVersion": old.version})
@@ -174,14 +174,14 @@ async def a_deletion_on_condition_of_an_old_version_is_a_conflict(world: World) 
 
 
 @case
-async def a_deletion_on_true_conditions_is_done(world: World) -> Any:
+async def a_deletion_on_true_conditions_is_done(world: World) -> object:
     now = await world.have(world.at("configmaps"), config())
     wanted = _options(preconditions={"resourceVersion": now.version, "uid": now.uid})
     return (await world.delete(world.at("configmaps/a"), wanted)).code
 
 
 @case
-async def a_deletion_with_nonsense_is_a_bad_request(world: World) -> Any:
+async def a_deletion_with_nonsense_is_a_bad_request(world: World) -> object:
     await world.have(world.at("configmaps"), config())
     path = world.at("configmaps/a")
     return [
@@ -213,7 +213,7 @@ async def _family(world: World, *, blocking: bool = True) -> None:
 
 
 @case
-async def what_an_owner_leaves_is_deleted_after_it(world: World) -> Any:
+async def what_an_owner_leaves_is_deleted_after_it(world: World) -> object:
     await _family(world)
     gone = await world.delete(world.at("configmaps/owner"))
     await world.until_gone(world.at("configmaps/child"))
@@ -221,7 +221,7 @@ async def what_an_owner_leaves_is_deleted_after_it(world: World) -> Any:
 
 
 @case
-async def what_is_orphaned_stays_without_its_owner(world: World) -> Any:
+async def what_is_orphaned_stays_without_its_owner(world: World) -> object:
     await _family(world)
     gone = await world.delete(world.at("configmaps/owner"), propagationPolicy="Orphan")
     await world.until_gone(world.at("configmaps/owner"))
@@ -232,7 +232,7 @@ async def what_is_orphaned_stays_without_its_owner(world: World) -> Any:
 
 
 @case
-async def an_owner_in_the_foreground_goes_last(world: World) -> Any:
+async def an_owner_in_the_foreground_goes_last(world: World) -> object:
     await _family(world)
     gone = await world.delete(world.at("configmaps/owner"), _options(propagationPolicy="Foreground"))
     await world.until_gone(world.at("configmaps/owner"))
@@ -243,7 +243,7 @@ async def an_owner_in_the_foreground_goes_last(world: World) -> Any:
 
 
 @case
-async def an_owner_that_never_was_takes_its_child_along(world: World) -> Any:
+async def an_owner_that_never_was_takes_its_child_along(world: World) -> object:
     child = config("child")
     child["metadata"]["ownerReferences"] = [
         {
@@ -259,7 +259,7 @@ async def an_owner_that_never_was_takes_its_child_along(world: World) -> Any:
 
 
 @case
-async def a_deployment_brings_and_takes_its_replica_set_and_pods(world: World) -> Any:
+async def a_deployment_brings_and_takes_its_replica_set_and_pods(world: World) -> object:
     await world.have(world.at("deployments", "apps/v1"), deployment(replicas=2))
     pods = await world.until(world.at("pods"), lambda answer: len(answer["items"]) == 2)
     owners = [each["metadata"]["ownerReferences"][0]["kind"] for each in pods["items"]]
@@ -270,7 +270,7 @@ async def a_deployment_brings_and_takes_its_replica_set_and_pods(world: World) -
 
 
 @case
-async def an_orphaned_deployment_leaves_its_replica_set(world: World) -> Any:
+async def an_orphaned_deployment_leaves_its_replica_set(world: World) -> object:
     await world.have(world.at("deployments", "apps/v1"), deployment(replicas=0))
     await world.until(world.at("replicasets", "apps/v1"), lambda answer: len(answer["items"]) == 1)
     await world.must(world.delete(world.at("deployments/a", "apps/v1"), propagationPolicy="Orphan"))
@@ -302,7 +302,7 @@ async def _guarded(world: World, **spec: Any) -> str:
 
 
 @case
-async def an_evicted_pod_is_deleted(world: World) -> Any:
+async def an_evicted_pod_is_deleted(world: World) -> object:
     await world.have(world.at("pods"), pod(spec=NODE))
     answer = await world.post(world.at("pods/a/eviction"), _eviction())
     seen = await world.get(world.at("pods/a"))
@@ -311,20 +311,20 @@ async def an_evicted_pod_is_deleted(world: World) -> Any:
 
 
 @case
-async def an_eviction_against_its_budget_is_put_off(world: World) -> Any:
+async def an_eviction_against_its_budget_is_put_off(world: World) -> object:
     path = await _guarded(world, minAvailable=1)
     return [await world.post(path, _eviction()), (await world.get(world.at("pods/a"))).code]
 
 
 @case
-async def an_eviction_within_its_budget_is_done_and_counted(world: World) -> Any:
+async def an_eviction_within_its_budget_is_done_and_counted(world: World) -> object:
     path = await _guarded(world, minAvailable=0)
     answer = await world.post(path, _eviction())
     return answer
 
 
 @case
-async def a_pending_pod_is_evicted_whatever_its_budget_says(world: World) -> Any:
+async def a_pending_pod_is_evicted_whatever_its_budget_says(world: World) -> object:
     await world.have(world.at("pods"), pod(app="a"))
     await world.have(world.at("poddisruptionbudgets", "policy/v1"), budget(minAvailable=1))
     await world.until(
@@ -335,7 +335,7 @@ async def a_pending_pod_is_evicted_whatever_its_budget_says(world: World) -> Any
 
 
 @case
-async def a_pod_under_two_budgets_cannot_be_evicted(world: World) -> Any:
+async def a_pod_under_two_budgets_cannot_be_evicted(world: World) -> object:
     path = await _guarded(world, minAvailable=0)
     await world.have(world.at("poddisruptionbudgets", "policy/v1"), budget("b", minAvailable=0))
     answer = await world.post(path, _eviction())
@@ -347,32 +347,32 @@ async def a_pod_under_two_budgets_cannot_be_evicted(world: World) -> Any:
 
 
 @case
-async def an_eviction_of_nothing_is_not_found(world: World) -> Any:
+async def an_eviction_of_nothing_is_not_found(world: World) -> object:
     return await world.post(world.at("pods/a/eviction"), _eviction())
 
 
 @case
-async def a_dry_eviction_leaves_the_pod(world: World) -> Any:
+async def a_dry_eviction_leaves_the_pod(world: World) -> object:
     await world.have(world.at("pods"), pod(spec=NODE))
     answer = await world.post(world.at("pods/a/eviction"), _eviction(deleteOptions={"dryRun": ["All"]}))
     return [answer.code, pick(await world.get(world.at("pods/a")), "metadata.deletionTimestamp")]
 
 
 @case
-async def an_eviction_may_choose_its_grace(world: World) -> Any:
+async def an_eviction_may_choose_its_grace(world: World) -> object:
     await world.have(world.at("pods"), pod(spec=NODE))
     answer = await world.post(world.at("pods/a/eviction"), _eviction(deleteOptions={"gracePeriodSeconds": 7}))
     return [answer.code, pick(await world.get(world.at("pods/a")), "metadata.deletionGracePeriodSeconds")]
 
 
 @case
-async def an_eviction_of_another_name_is_a_bad_request(world: World) -> Any:
+async def an_eviction_of_another_name_is_a_bad_request(world: World) -> object:
     await world.have(world.at("pods"), pod())
     return await world.post(world.at("pods/a/eviction"), _eviction("b"))
 
 
 @case
-async def an_eviction_on_condition_of_another_uid_is_a_conflict(world: World) -> Any:
+async def an_eviction_on_condition_of_another_uid_is_a_conflict(world: World) -> object:
     await world.have(world.at("pods"), pod())
     other = "0f6a2f24-0000-4000-8000-000000000000"
     answer = await world.post(
@@ -385,7 +385,7 @@ async def an_eviction_on_condition_of_another_uid_is_a_conflict(world: World) ->
 
 
 @case
-async def a_deleted_namespace_takes_everything_along(world: World) -> Any:
+async def a_deleted_namespace_takes_everything_along(world: World) -> object:
     path = world.top(f"namespaces/{world.namespace}")
     await world.have(world.at("configmaps"), config())
     await world.have(world.at("pods"), pod())
@@ -399,7 +399,7 @@ async def a_deleted_namespace_takes_everything_along(world: World) -> Any:
 
 
 @case
-async def an_ending_namespace_takes_nothing_new(world: World) -> Any:
+async def an_ending_namespace_takes_nothing_new(world: World) -> object:
     path = world.top(f"namespaces/{world.namespace}")
     await world.have(world.at("configmaps"), _held(config("held")))
     await world.must(world.delete(path))
@@ -411,7 +411,7 @@ async def an_ending_namespace_takes_nothing_new(world: World) -> Any:
 
 
 @case
-async def a_namespace_is_not_deleted_twice(world: World) -> Any:
+async def a_namespace_is_not_deleted_twice(world: World) -> object:
     path = world.top(f"namespaces/{world.namespace}")
     await world.have(world.at("configmaps"), _held(config("held")))
     await world.must(world.delete(path))
@@ -422,7 +422,7 @@ async def a_namespace_is_not_deleted_twice(world: World) -> Any:
 
 
 @case
-async def the_first_namespaces_cannot_be_deleted(world: World) -> Any:
+async def the_first_namespaces_cannot_be_deleted(world: World) -> object:
     return [
         await world.delete(world.top("namespaces/default")),
         await world.delete(world.top("namespaces/kube-system")),
@@ -430,17 +430,17 @@ async def the_first_namespaces_cannot_be_deleted(world: World) -> Any:
 
 
 @case
-async def namespaces_cannot_be_deleted_together(world: World) -> Any:
+async def namespaces_cannot_be_deleted_together(world: World) -> object:
     return await world.delete(world.top("namespaces"), labelSelector="no=such")
 
 
 @case
-async def a_namespace_has_a_plain_name(world: World) -> Any:
+async def a_namespace_has_a_plain_name(world: World) -> object:
     return await world.post(world.top("namespaces"), thing("Namespace", f"{world.tag}.dotted"))
 
 
 @case
-async def a_new_namespace_gets_an_account(world: World) -> Any:
+async def a_new_namespace_gets_an_account(world: World) -> object:
     name = world.named("fresh")
     await world.have(world.top("namespaces"), thing("Namespace", name))
     path = f"/api/v1/namespaces/{name}/serviceaccounts/default"

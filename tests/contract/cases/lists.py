@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
 
 from contract.case import case
 from contract.definitions import defined
@@ -26,20 +25,20 @@ async def _five(world: World) -> str:
 
 
 @case
-async def a_list_is_in_the_order_of_names(world: World) -> Any:
+async def a_list_is_in_the_order_of_names(world: World) -> object:
     for name in ("b", "a.b", "a", "a-b", "c", "10", "9"):
         await world.have(world.at("secrets"), secret(name))
     return names(await world.get(world.at("secrets")))
 
 
 @case
-async def a_list_has_the_kind_of_a_list(world: World) -> Any:
+async def a_list_has_the_kind_of_a_list(world: World) -> object:
     await world.have(world.at("secrets"), secret())
     return await world.get(world.at("secrets"))
 
 
 @case
-async def labels_select_by_equality(world: World) -> Any:
+async def labels_select_by_equality(world: World) -> object:
     path = await _five(world)
     return {
         selector: names(await world.get(path, labelSelector=selector))
@@ -56,7 +55,7 @@ async def labels_select_by_equality(world: World) -> Any:
 
 
 @case
-async def labels_select_by_sets(world: World) -> Any:
+async def labels_select_by_sets(world: World) -> object:
     path = await _five(world)
     return {
         selector: names(await world.get(path, labelSelector=selector))
@@ -73,7 +72,7 @@ async def labels_select_by_sets(world: World) -> Any:
 
 
 @case
-async def a_broken_label_selector_is_a_bad_request(world: World) -> Any:
+async def a_broken_label_selector_is_a_bad_request(world: World) -> object:
     return [
         await world.get(world.at("secrets"), labelSelector="a in b"),
         await world.get(world.at("secrets"), labelSelector="a=b=c"),
@@ -82,7 +81,7 @@ async def a_broken_label_selector_is_a_bad_request(world: World) -> Any:
 
 
 @case
-async def fields_select_names_and_namespaces(world: World) -> Any:
+async def fields_select_names_and_namespaces(world: World) -> object:
     path = await _five(world)
     return {
         selector: names(await world.get(path, fieldSelector=selector))
@@ -96,7 +95,7 @@ async def fields_select_names_and_namespaces(world: World) -> Any:
 
 
 @case
-async def a_field_that_cannot_select_is_a_bad_request(world: World) -> Any:
+async def a_field_that_cannot_select_is_a_bad_request(world: World) -> object:
     return [
         await world.get(world.at("secrets"), fieldSelector="spec.x=1"),
         await world.get(world.at("pods"), fieldSelector="spec.containers=1"),
@@ -106,7 +105,7 @@ async def a_field_that_cannot_select_is_a_bad_request(world: World) -> Any:
 
 
 @case
-async def fields_select_pods(world: World) -> Any:
+async def fields_select_pods(world: World) -> object:
     await world.have(world.at("pods"), pod("a"))
     await world.have(world.at("pods"), pod("b", spec={"restartPolicy": "Never"}))
     await world.must(
@@ -130,7 +129,7 @@ async def fields_select_pods(world: World) -> Any:
 
 
 @case
-async def fields_select_nodes_by_whether_they_take_pods(world: World) -> Any:
+async def fields_select_nodes_by_whether_they_take_pods(world: World) -> object:
     await world.have(world.top("nodes"), node(world, "one"))
     await world.have(world.top("nodes"), node(world, "two") | {"spec": {"unschedulable": True}})
     mine = f"case={world.tag}"
@@ -145,7 +144,7 @@ async def fields_select_nodes_by_whether_they_take_pods(world: World) -> Any:
 
 
 @case
-async def fields_select_jobs_by_success(world: World) -> Any:
+async def fields_select_jobs_by_success(world: World) -> object:
     return [
         verdict(await world.get(world.at("jobs", "batch/v1"), fieldSelector="status.successful=0")),
         await world.get(world.at("deployments", "apps/v1"), fieldSelector="spec.replicas=0"),
@@ -153,20 +152,20 @@ async def fields_select_jobs_by_success(world: World) -> Any:
 
 
 @case
-async def an_object_can_be_asked_for_as_a_list_of_one(world: World) -> Any:
+async def an_object_can_be_asked_for_as_a_list_of_one(world: World) -> object:
     await world.have(world.at("secrets"), secret())
     return names(await world.get(world.at("secrets"), fieldSelector="metadata.name=a", limit="500"))
 
 
 @case
-async def a_list_over_all_namespaces_tells_each(world: World) -> Any:
+async def a_list_over_all_namespaces_tells_each(world: World) -> object:
     await world.have(world.at("secrets"), secret("a", mine=world.tag))
     answer = await world.get(world.top("secrets"), labelSelector=f"mine={world.tag}")
     return [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in answer["items"]]
 
 
 @case
-async def a_list_comes_in_pages(world: World) -> Any:
+async def a_list_comes_in_pages(world: World) -> object:
     path = await _five(world)
     first = await world.get(path, limit="2")
     second = await world.get(path, limit="2", **{"continue": first["metadata"]["continue"]})
@@ -178,7 +177,7 @@ async def a_list_comes_in_pages(world: World) -> Any:
 
 
 @case
-async def a_page_with_a_selector_does_not_count_the_rest(world: World) -> Any:
+async def a_page_with_a_selector_does_not_count_the_rest(world: World) -> object:
     path = await _five(world)
     first = await world.get(path, limit="1", labelSelector="color=red")
     second = await world.get(
@@ -188,7 +187,7 @@ async def a_page_with_a_selector_does_not_count_the_rest(world: World) -> Any:
 
 
 @case
-async def later_pages_show_the_list_as_it_was(world: World) -> Any:
+async def later_pages_show_the_list_as_it_was(world: World) -> object:
     path = await _five(world)
     first = await world.get(path, limit="2")
     await world.have(path, secret("bb"))
@@ -198,19 +197,19 @@ async def later_pages_show_the_list_as_it_was(world: World) -> Any:
 
 
 @case
-async def a_limit_larger_than_the_list_has_no_next_page(world: World) -> Any:
+async def a_limit_larger_than_the_list_has_no_next_page(world: World) -> object:
     path = await _five(world)
     answer = await world.get(path, limit="100")
     return [len(answer["items"]), sorted(answer["metadata"])]
 
 
 @case
-async def a_broken_token_is_a_bad_request(world: World) -> Any:
+async def a_broken_token_is_a_bad_request(world: World) -> object:
     return await world.get(world.at("secrets"), limit="1", **{"continue": "nonsense!"})
 
 
 @case
-async def a_token_with_another_version_is_a_bad_request(world: World) -> Any:
+async def a_token_with_another_version_is_a_bad_request(world: World) -> object:
     path = await _five(world)
     first = await world.get(path, limit="1")
     return await world.get(
@@ -219,7 +218,7 @@ async def a_token_with_another_version_is_a_bad_request(world: World) -> Any:
 
 
 @case
-async def a_token_of_long_ago_is_gone(world: World) -> Any:
+async def a_token_of_long_ago_is_gone(world: World) -> object:
     path = await defined(world)
     for name in ("a", "b"):
         await world.have(path, widget(world, name))
@@ -230,7 +229,7 @@ async def a_token_of_long_ago_is_gone(world: World) -> Any:
 
 
 @case
-async def a_limit_that_is_no_number_is_a_bad_request(world: World) -> Any:
+async def a_limit_that_is_no_number_is_a_bad_request(world: World) -> object:
     return [
         verdict(await world.get(world.at("secrets"), limit="many")),
         verdict(await world.get(world.at("secrets"), limit="-1")),
@@ -241,7 +240,7 @@ async def a_limit_that_is_no_number_is_a_bad_request(world: World) -> Any:
 
 
 @case
-async def a_list_not_older_than_a_version_may_be_newer(world: World) -> Any:
+async def a_list_not_older_than_a_version_may_be_newer(world: World) -> object:
     path = world.at("secrets")
     first = await world.have(path, secret("a"))
     await world.have(path, secret("b"))
@@ -250,7 +249,7 @@ async def a_list_not_older_than_a_version_may_be_newer(world: World) -> Any:
 
 
 @case
-async def a_list_at_an_exact_version_is_that_of_then(world: World) -> Any:
+async def a_list_at_an_exact_version_is_that_of_then(world: World) -> object:
     path = world.at("secrets")
     first = await world.have(path, secret("a"))
     second = await world.have(path, secret("b"))
@@ -263,7 +262,7 @@ async def a_list_at_an_exact_version_is_that_of_then(world: World) -> Any:
 
 
 @case
-async def a_limited_list_at_a_version_is_exact(world: World) -> Any:
+async def a_limited_list_at_a_version_is_exact(world: World) -> object:
     path = world.at("secrets")
     first = await world.have(path, secret("a"))
     await world.have(path, secret("b"))
@@ -272,20 +271,20 @@ async def a_limited_list_at_a_version_is_exact(world: World) -> Any:
 
 
 @case
-async def a_list_from_any_version_answers(world: World) -> Any:
+async def a_list_from_any_version_answers(world: World) -> object:
     answer = await world.get(world.at("secrets"), resourceVersion="0")
     return [answer.code, answer["kind"], answer.version != "0"]
 
 
 @case
-async def a_list_at_the_very_first_version_is_gone(world: World) -> Any:
+async def a_list_at_the_very_first_version_is_gone(world: World) -> object:
     path = await defined(world)
     answer = await world.get(path, resourceVersion="1", resourceVersionMatch="Exact")
     return [answer.code, answer.body.get("reason")]
 
 
 @case
-async def a_list_of_the_future_is_too_early(world: World) -> Any:
+async def a_list_of_the_future_is_too_early(world: World) -> object:
     answer = await world.get(
         world.at("secrets"), resourceVersion="999999999", resourceVersionMatch="NotOlderThan"
     )
@@ -300,20 +299,20 @@ async def a_list_of_the_future_is_too_early(world: World) -> Any:
 
 
 @case
-async def an_object_of_the_future_is_too_early(world: World) -> Any:
+async def an_object_of_the_future_is_too_early(world: World) -> object:
     await world.have(world.at("secrets"), secret())
     answer = await world.get(world.at("secrets/a"), resourceVersion="999999999")
     return [answer.code, answer["reason"]]
 
 
 @case
-async def an_exact_version_of_the_future_is_refused(world: World) -> Any:
+async def an_exact_version_of_the_future_is_refused(world: World) -> object:
     answer = await world.get(world.at("secrets"), resourceVersion="999999999", resourceVersionMatch="Exact")
     return [answer.code, answer["reason"]]
 
 
 @case
-async def how_a_version_is_matched_needs_a_version(world: World) -> Any:
+async def how_a_version_is_matched_needs_a_version(world: World) -> object:
     return [
         await world.get(world.at("secrets"), resourceVersionMatch="Exact"),
         await world.get(world.at("secrets"), resourceVersion="0", resourceVersionMatch="Exact"),
@@ -322,12 +321,12 @@ async def how_a_version_is_matched_needs_a_version(world: World) -> Any:
 
 
 @case
-async def a_version_that_is_no_number_is_refused(world: World) -> Any:
+async def a_version_that_is_no_number_is_refused(world: World) -> object:
     return await world.get(world.at("secrets"), resourceVersion="abc")
 
 
 @case
-async def versions_grow_over_all_kinds(world: World) -> Any:
+async def versions_grow_over_all_kinds(world: World) -> object:
     first = await world.have(world.at("secrets"), secret())
     second = await world.have(world.at("configmaps"), thing("ConfigMap", "a"))
     third = await world.get(world.at("secrets"))
@@ -338,24 +337,24 @@ async def versions_grow_over_all_kinds(world: World) -> Any:
 
 
 @case
-async def an_object_is_told_by_its_metadata_alone(world: World) -> Any:
+async def an_object_is_told_by_its_metadata_alone(world: World) -> object:
     await world.have(world.at("secrets"), secret("a", color="red"))
     return await world.ask("GET", world.at("secrets/a"), accept=METADATA)
 
 
 @case
-async def a_list_is_told_by_its_metadata_alone(world: World) -> Any:
+async def a_list_is_told_by_its_metadata_alone(world: World) -> object:
     await world.have(world.at("secrets"), secret("a", color="red"))
     return await world.ask("GET", world.at("secrets"), accept=METADATA_LIST)
 
 
 @case
-async def a_created_object_may_be_answered_by_its_metadata(world: World) -> Any:
+async def a_created_object_may_be_answered_by_its_metadata(world: World) -> object:
     return await world.ask("POST", world.at("secrets"), secret(), accept=METADATA)
 
 
 @case
-async def a_form_nobody_serves_is_not_acceptable(world: World) -> Any:
+async def a_form_nobody_serves_is_not_acceptable(world: World) -> object:
     await world.have(world.at("secrets"), secret())
     return [
         await world.ask("GET", world.at("secrets/a"), accept="text/html"),
@@ -364,7 +363,7 @@ async def a_form_nobody_serves_is_not_acceptable(world: World) -> Any:
 
 
 @case
-async def a_form_nobody_serves_may_fall_back(world: World) -> Any:
+async def a_form_nobody_serves_may_fall_back(world: World) -> object:
     await world.have(world.at("secrets"), secret())
     answers = [
         await world.ask("GET", world.at("secrets/a"), accept=accept)
@@ -379,7 +378,7 @@ async def a_form_nobody_serves_may_fall_back(world: World) -> Any:
 
 
 @case
-async def a_table_says_what_it_shows(world: World) -> Any:
+async def a_table_says_what_it_shows(world: World) -> object:
     await world.have(world.at("secrets"), secret("a", color="red"))
     answer = await world.ask("GET", world.at("secrets"), accept=TABLE)
     return {
@@ -392,7 +391,7 @@ async def a_table_says_what_it_shows(world: World) -> Any:
 
 
 @case
-async def a_table_carries_whole_objects_on_request(world: World) -> Any:
+async def a_table_carries_whole_objects_on_request(world: World) -> object:
     await world.have(world.at("secrets"), secret())
     answers = [
         await world.ask("GET", world.at("secrets"), accept=TABLE, includeObject=what)
@@ -404,20 +403,20 @@ async def a_table_carries_whole_objects_on_request(world: World) -> Any:
 
 
 @case
-async def one_object_may_be_a_table(world: World) -> Any:
+async def one_object_may_be_a_table(world: World) -> object:
     await world.have(world.at("configmaps"), thing("ConfigMap", "a", data={"x": "1", "y": "2"}))
     answer = await world.ask("GET", world.at("configmaps/a"), accept=TABLE)
     return [answer.code, answer["kind"], [row["cells"][:2] for row in answer["rows"]], answer["metadata"]]
 
 
 @case
-async def a_table_of_nothing_has_columns_only(world: World) -> Any:
+async def a_table_of_nothing_has_columns_only(world: World) -> object:
     answer = await world.ask("GET", world.at("pods"), accept=TABLE)
     return [answer.code, [each["name"] for each in answer["columnDefinitions"]], answer["rows"]]
 
 
 @case
-async def a_table_is_paged_too(world: World) -> Any:
+async def a_table_is_paged_too(world: World) -> object:
     path = await _five(world)
     answer = await world.ask("GET", path, accept=TABLE, limit="2")
     return [sorted(answer["metadata"]), [row["cells"][0] for row in answer["rows"]]]

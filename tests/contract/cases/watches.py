@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from contract.case import case
-from contract.normal import events, field
 from contract.definitions import defined
+from contract.normal import events, field
 from contract.things import secret
 from contract.world import METADATA, TABLE, Object, World
 
 
-def _named(name: str) -> Any:
+def _named(name: str) -> object:
     def check(event: Object) -> bool:
         return field(event, "object.metadata.name") == name
 
     return check
 
 
-def _color(thing: Mapping[str, Any]) -> Any:
+def _color(thing: Mapping[str, Any]) -> object:
     return field(thing, "metadata.labels.color")
 
 
@@ -31,7 +31,7 @@ async def _have(world: World, *names: str, color: str = "red") -> str:
 
 
 @case
-async def a_watch_from_a_version_tells_what_came_after(world: World) -> Any:
+async def a_watch_from_a_version_tells_what_came_after(world: World) -> object:
     path = world.at("secrets")
     first = await _have(world, "a")
     await _have(world, "b")
@@ -42,7 +42,7 @@ async def a_watch_from_a_version_tells_what_came_after(world: World) -> Any:
 
 
 @case
-async def a_watch_from_any_version_begins_with_what_is_there(world: World) -> Any:
+async def a_watch_from_any_version_begins_with_what_is_there(world: World) -> object:
     path = world.at("secrets")
     await _have(world, "b", "a")
     async with world.watching(path, resourceVersion="0") as stream:
@@ -52,7 +52,7 @@ async def a_watch_from_any_version_begins_with_what_is_there(world: World) -> An
 
 
 @case
-async def a_watch_without_a_version_begins_with_what_is_there(world: World) -> Any:
+async def a_watch_without_a_version_begins_with_what_is_there(world: World) -> object:
     path = world.at("secrets")
     await _have(world, "a")
     async with world.watching(path) as stream:
@@ -62,7 +62,7 @@ async def a_watch_without_a_version_begins_with_what_is_there(world: World) -> A
 
 
 @case
-async def a_deleted_object_is_told_as_it_last_was_with_a_new_version(world: World) -> Any:
+async def a_deleted_object_is_told_as_it_last_was_with_a_new_version(world: World) -> object:
     path = world.at("secrets")
     version = await _have(world, "a")
     await world.must(world.delete(f"{path}/a"))
@@ -73,7 +73,7 @@ async def a_deleted_object_is_told_as_it_last_was_with_a_new_version(world: Worl
 
 
 @case
-async def a_changed_label_leaves_and_enters_a_watch(world: World) -> Any:
+async def a_changed_label_leaves_and_enters_a_watch(world: World) -> object:
     path = world.at("secrets")
     version = await _have(world, "a")
     for color in ("blue", "red", "red", "blue"):
@@ -85,7 +85,7 @@ async def a_changed_label_leaves_and_enters_a_watch(world: World) -> Any:
 
 
 @case
-async def a_watch_by_field_follows_one_object(world: World) -> Any:
+async def a_watch_by_field_follows_one_object(world: World) -> object:
     path = world.at("secrets")
     version = await _have(world, "a")
     await _have(world, "b", "c")
@@ -96,13 +96,13 @@ async def a_watch_by_field_follows_one_object(world: World) -> Any:
 
 
 @case
-async def a_watch_ends_when_its_time_is_over(world: World) -> Any:
+async def a_watch_ends_when_its_time_is_over(world: World) -> object:
     async with world.watching(world.at("secrets"), timeoutSeconds="1") as stream:
         return [stream.code, await stream.to_the_end()]
 
 
 @case
-async def a_watch_of_one_object_by_its_address_is_followed(world: World) -> Any:
+async def a_watch_of_one_object_by_its_address_is_followed(world: World) -> object:
     await _have(world, "a", "b")
     path = world.at("secrets")
     async with world.watching(path, fieldSelector="metadata.name=a") as stream:
@@ -113,7 +113,7 @@ async def a_watch_of_one_object_by_its_address_is_followed(world: World) -> Any:
 
 
 @case
-async def a_watch_from_before_what_is_remembered_is_gone(world: World) -> Any:
+async def a_watch_from_before_what_is_remembered_is_gone(world: World) -> object:
     path = await defined(world)
     async with world.watching(path, resourceVersion="1") as stream:
         event = await stream.next()
@@ -128,13 +128,13 @@ async def a_watch_from_before_what_is_remembered_is_gone(world: World) -> Any:
 
 
 @case
-async def a_watch_from_a_version_that_is_none_is_refused(world: World) -> Any:
+async def a_watch_from_a_version_that_is_none_is_refused(world: World) -> object:
     async with world.watching(world.at("secrets"), resourceVersion="abc") as stream:
         return [stream.code, stream.refusal]
 
 
 @case
-async def a_watch_can_begin_with_a_list_and_a_bookmark(world: World) -> Any:
+async def a_watch_can_begin_with_a_list_and_a_bookmark(world: World) -> object:
     path = world.at("secrets")
     await _have(world, "b", "a")
     query = {
@@ -151,7 +151,7 @@ async def a_watch_can_begin_with_a_list_and_a_bookmark(world: World) -> Any:
 
 
 @case
-async def a_watch_that_sends_the_list_needs_a_match(world: World) -> Any:
+async def a_watch_that_sends_the_list_needs_a_match(world: World) -> object:
     answers: list[Any] = []
     for query in (
         {"sendInitialEvents": "true"},
@@ -165,12 +165,12 @@ async def a_watch_that_sends_the_list_needs_a_match(world: World) -> Any:
 
 
 @case
-async def a_list_cannot_send_initial_events(world: World) -> Any:
+async def a_list_cannot_send_initial_events(world: World) -> object:
     return await world.get(world.at("secrets"), sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
 
 
 @case
-async def a_watch_without_initial_events_begins_now(world: World) -> Any:
+async def a_watch_without_initial_events_begins_now(world: World) -> object:
     path = world.at("secrets")
     await _have(world, "a")
     query = {
@@ -184,7 +184,7 @@ async def a_watch_without_initial_events_begins_now(world: World) -> Any:
 
 
 @case
-async def a_watch_tells_metadata_alone(world: World) -> Any:
+async def a_watch_tells_metadata_alone(world: World) -> object:
     version = await _have(world, "a")
     await _have(world, "b")
     async with world.watching(world.at("secrets"), resourceVersion=version, accept=METADATA) as stream:
@@ -192,7 +192,7 @@ async def a_watch_tells_metadata_alone(world: World) -> Any:
 
 
 @case
-async def a_watch_tells_tables_and_their_columns_once(world: World) -> Any:
+async def a_watch_tells_tables_and_their_columns_once(world: World) -> object:
     version = await _have(world, "a")
     await _have(world, "b", "c")
     async with world.watching(world.at("secrets"), resourceVersion=version, accept=TABLE) as stream:
@@ -209,7 +209,7 @@ async def a_watch_tells_tables_and_their_columns_once(world: World) -> Any:
 
 
 @case
-async def a_watch_over_all_namespaces_selects_by_label(world: World) -> Any:
+async def a_watch_over_all_namespaces_selects_by_label(world: World) -> object:
     version = await _have(world, "a")
     await world.have(world.at("secrets"), secret("b", mine=world.tag))
     query = {"resourceVersion": version, "labelSelector": f"mine={world.tag}"}
@@ -218,7 +218,7 @@ async def a_watch_over_all_namespaces_selects_by_label(world: World) -> Any:
 
 
 @case
-async def the_old_address_of_watches_works(world: World) -> Any:
+async def the_old_address_of_watches_works(world: World) -> object:
     await _have(world, "a")
     path = world.at("secrets").replace("/api/v1/", "/api/v1/watch/")
     async with world.server.admin.get(path, params={"timeoutSeconds": "1"}) as response:
@@ -227,7 +227,7 @@ async def the_old_address_of_watches_works(world: World) -> Any:
 
 
 @case
-async def a_dry_change_is_not_told(world: World) -> Any:
+async def a_dry_change_is_not_told(world: World) -> object:
     path = world.at("secrets")
     version = await _have(world, "a")
     await world.must(world.merge(f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, dryRun="All"))
@@ -238,7 +238,7 @@ async def a_dry_change_is_not_told(world: World) -> Any:
 
 
 @case
-async def a_change_of_nothing_is_not_told(world: World) -> Any:
+async def a_change_of_nothing_is_not_told(world: World) -> object:
     path = world.at("secrets")
     version = await _have(world, "a")
     await world.must(world.merge(f"{path}/a", {"metadata": {"labels": {"color": "red"}}}))
@@ -248,7 +248,7 @@ async def a_change_of_nothing_is_not_told(world: World) -> Any:
 
 
 @case
-async def every_event_carries_the_version_it_made(world: World) -> Any:
+async def every_event_carries_the_version_it_made(world: World) -> object:
     path = world.at("secrets")
     version = await _have(world, "a")
     changed = await world.must(world.merge(f"{path}/a", {"metadata": {"labels": {"color": "blue"}}}))

@@ -14,7 +14,12 @@ def test_our_own_configuration_is_read_as_a_real_kube_scheduler_reads_it() -> No
     read = read_settings(scheduler_configuration(entry, ["one", "two"], lease=("kube-system", "ours")))
     assert read.percentages == {"one": 100, "two": 100}
     (extender,) = read.extenders
-    assert (extender.filter, extender.bind, extender.preempt, extender.prioritize) == ("filter", "bind", "preempt", "")
+    assert (extender.filter, extender.bind, extender.preempt, extender.prioritize) == (
+        "filter",
+        "bind",
+        "preempt",
+        "",
+    )
     assert extender.cached
     assert extender.https
     assert extender.limit == 30
@@ -51,32 +56,46 @@ BINDER = {"urlPrefix": "http://one", "bindVerb": "bind"}
     ("fields", "named"),
     [
         pytest.param({"parallelism": 16}, "parallelism", id="a field it would pass over"),
-        pytest.param({"profiles": [{"schedulerName": "a", "plugins": {}}]}, "plugins", id="plugins of a profile"),
+        pytest.param(
+            {"profiles": [{"schedulerName": "a", "plugins": {}}]}, "plugins", id="plugins of a profile"
+        ),
         pytest.param({"profiles": [{"pluginConfig": []}]}, "pluginConfig", id="arguments of plugins"),
         pytest.param({"profiles": [{"schedulerName": "a"}] * 2}, "schedulerName", id="one name twice"),
         pytest.param({"profiles": []}, "schedulerName", id="no profile"),
         pytest.param({"percentageOfNodesToScore": 101}, "percentageOfNodesToScore", id="more than all nodes"),
         pytest.param({"podInitialBackoffSeconds": 0}, "podInitialBackoffSeconds", id="no back-off"),
-        pytest.param({"extenders": [BINDER, {**BINDER, "urlPrefix": "http://two"}]}, "bindVerb", id="two binders"),
+        pytest.param(
+            {"extenders": [BINDER, {**BINDER, "urlPrefix": "http://two"}]}, "bindVerb", id="two binders"
+        ),
         pytest.param({"extenders": [{"urlPrefix": "one:80"}]}, "urlPrefix", id="an address without a scheme"),
         pytest.param({"extenders": [{"filterVerb": "filter"}]}, "urlPrefix", id="no address"),
         pytest.param(
-            {"extenders": [{"urlPrefix": "http://one", "prioritizeVerb": "p"}]}, "weight", id="scores without weight"
+            {"extenders": [{"urlPrefix": "http://one", "prioritizeVerb": "p"}]},
+            "weight",
+            id="scores without weight",
         ),
         pytest.param(
-            {"extenders": [{"urlPrefix": "http://one", "httpTimeout": "soon"}]}, "httpTimeout", id="no duration"
+            {"extenders": [{"urlPrefix": "http://one", "httpTimeout": "soon"}]},
+            "httpTimeout",
+            id="no duration",
         ),
         pytest.param(
-            {"extenders": [{"urlPrefix": "https://one", "tlsConfig": {"caData": "x"}}]}, "caData", id="keys in the file"
+            {"extenders": [{"urlPrefix": "https://one", "tlsConfig": {"caData": "x"}}]},
+            "caData",
+            id="keys in the file",
         ),
         pytest.param(
             {"extenders": [{**BINDER, "managedResources": [{"name": "a/b"}, {"name": "a/b"}]}]},
             "managedResources",
             id="a resource twice",
         ),
-        pytest.param({"leaderElection": {"resourceLock": "endpoints"}}, "resourceLock", id="another kind of lock"),
+        pytest.param(
+            {"leaderElection": {"resourceLock": "endpoints"}}, "resourceLock", id="another kind of lock"
+        ),
         pytest.param({"kind": "Pod"}, "kind", id="another kind"),
-        pytest.param({"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}, "apiVersion", id="an old version"),
+        pytest.param(
+            {"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}, "apiVersion", id="an old version"
+        ),
     ],
 )
 def test_what_it_cannot_follow_is_refused_by_its_name(fields: dict[str, Any], named: str) -> None:

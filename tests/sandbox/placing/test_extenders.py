@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from builders.placing import node, pod, picture
+from builders.placing import node, picture, pod
 from tangram.sandbox.placing.configuration import BadConfiguration, Extender, Tls
 from tangram.sandbox.placing.extenders import ExtenderFailed, Extenders, Filtered
 from tangram.sandbox.placing.victims import Victims
@@ -48,7 +48,12 @@ async def served(peer: Peer, tls: ssl.SSLContext | None = None) -> AsyncGenerato
 
 
 def described(url: str, **more: Any) -> Extender:  # noqa: ANN401 - of the record
-    verbs = {"filter": "filter", "prioritize": "prioritize", "preempt": "preempt", "bind": "bind"}
+    verbs: dict[str, Any] = {
+        "filter": "filter",
+        "prioritize": "prioritize",
+        "preempt": "preempt",
+        "bind": "bind",
+    }
     return Extender(url=url, **{**verbs, "cached": True, **more})
 
 
@@ -72,7 +77,11 @@ async def test_with_a_node_cache_names_are_sent_and_without_one_whole_nodes() ->
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        pytest.param('{"nodenames": ["a"], "FAILEDNODES": {"b": "no"}}', Filtered(("a",), {"b": "no"}, {}), id="any case"),
+        pytest.param(
+            '{"nodenames": ["a"], "FAILEDNODES": {"b": "no"}}',
+            Filtered(("a",), {"b": "no"}, {}),
+            id="any case",
+        ),
         pytest.param('{"NodeNames": ["a"]} and so on', Filtered(("a",), {}, {}), id="text behind it"),
         pytest.param("{}", Filtered((), {}, {}), id="nothing said"),
         pytest.param("null", Filtered((), {}, {}), id="null"),
@@ -107,7 +116,9 @@ async def test_an_extender_that_is_away_or_too_slow_is_a_failure_in_go_s_words()
     async with served(Peer("{}")) as url:
         gone = url
     async with Extenders((described(gone),), None) as extenders:
-        with pytest.raises(ExtenderFailed, match="dial tcp 127.0.0.1:[0-9]+: connect: connection refused$"):
+        with pytest.raises(
+            ExtenderFailed, match=r"dial tcp 127\.0\.0\.1:[0-9]+: connect: connection refused$"
+        ):
             await extenders.filter(extenders.all[0], ASKS, SEEN.nodes)
     with pytest.raises(ExtenderFailed, match="context deadline exceeded"):
         await filtered(Peer("{}"), limit=1e-9)
@@ -125,12 +136,19 @@ async def test_scores_of_an_extender_are_added_up_for_each_node() -> None:
 async def test_victims_are_told_by_uid_or_whole_and_must_be_on_the_node_that_is_named() -> None:
     there = SEEN.hosts["a"].pods["uid-there"]
     proposed = {"a": Victims((there,), 1)}
-    peer = Peer(json.dumps({"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "uid-there"}], "NumPDBViolations": 1}}}))
-    async with served(peer) as url, Extenders((described(url), described(url, cached=False)), None) as extenders:
+    peer = Peer(
+        json.dumps({"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "uid-there"}], "NumPDBViolations": 1}}})
+    )
+    async with (
+        served(peer) as url,
+        Extenders((described(url), described(url, cached=False)), None) as extenders,
+    ):
         for extender in extenders.all:
             assert await extenders.preempt(extender, ASKS, proposed, SEEN.hosts) == proposed
         by_uid, whole = (body for _, body in peer.asked)
-        assert by_uid["NodeNameToMetaVictims"] == {"a": {"Pods": [{"UID": "uid-there"}], "NumPDBViolations": 1}}
+        assert by_uid["NodeNameToMetaVictims"] == {
+            "a": {"Pods": [{"UID": "uid-there"}], "NumPDBViolations": 1}
+        }
         assert by_uid["NodeNameToVictims"] is None
         assert whole["NodeNameToVictims"]["a"]["Pods"] == [there.manifest]
         peer.text = peer.text.replace("uid-there", "uid-elsewhere")
@@ -146,7 +164,7 @@ async def test_a_bind_call_names_the_pod_and_the_node_and_nothing_else() -> None
     async with served(peer) as url, Extenders((described(url),), None) as extenders:
         await extenders.bind(extenders.all[0], ASKS, "a")
         peer.text = '{"Error": "taken"}'
-        with pytest.raises(ExtenderFailed, match="^taken$"):
+        with pytest.raises(ExtenderFailed, match=r"^taken$"):
             await extenders.bind(extenders.all[0], ASKS, "a")
     order = {"PodName": "p", "PodNamespace": "default", "PodUID": "uid-p", "Node": "a"}
     assert peer.asked[0] == ("/prefix/bind", order)
@@ -159,7 +177,9 @@ async def test_over_https_it_shows_the_certificate_that_the_configuration_names(
     demanding = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
     demanding.load_cert_chain(server.certificate, server.key)
     demanding.verify_mode = ssl.CERT_REQUIRED
-    files = Tls(ca_file=str(authority.certificate), cert_file=str(client.certificate), key_file=str(client.key))
+    files = Tls(
+        ca_file=str(authority.certificate), cert_file=str(client.certificate), key_file=str(client.key)
+    )
     peer = Peer('{"NodeNames": ["a"]}')
     async with served(peer, demanding) as url:
         for tls, works in ((files, True), (msgspec.structs.replace(files, cert_file="", key_file=""), False)):

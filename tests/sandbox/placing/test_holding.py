@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from builders.kept_objects import KeptObjects
 from builders.virtual_time import virtually
-from tangram.kube.api import Api, Object
+from tangram.kube.api import Object
 from tangram.kube.errors import ApiError
 from tangram.sandbox.placing.configuration import LeaseTerms
 from tangram.sandbox.placing.holding import LeaseHolder

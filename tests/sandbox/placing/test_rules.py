@@ -93,7 +93,9 @@ def with_port(name: str, address: str = "", *, protocol: str = "TCP", on: str = 
     [
         pytest.param(with_port("a", on="n"), with_port("b"), False, id="the same port"),
         pytest.param(with_port("a", on="n"), with_port("b", protocol="UDP"), True, id="another protocol"),
-        pytest.param(with_port("a", "10.0.0.1", on="n"), with_port("b", "10.0.0.2"), True, id="another address"),
+        pytest.param(
+            with_port("a", "10.0.0.1", on="n"), with_port("b", "10.0.0.2"), True, id="another address"
+        ),
         pytest.param(with_port("a", "10.0.0.1", on="n"), with_port("b"), False, id="every address"),
     ],
 )
@@ -110,7 +112,12 @@ def spread(*zones: str, skew: int = 1, **more: object) -> Pod:
         "labelSelector": {"matchLabels": {"app": "web"}},
         **more,
     }
-    return pod("p", topologySpreadConstraints=[constraint], labels={"app": "web"}, nodeSelector=dict.fromkeys(zones, "y"))
+    return pod(
+        "p",
+        topologySpreadConstraints=[constraint],
+        labels={"app": "web"},
+        nodeSelector=dict.fromkeys(zones, "y"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +126,9 @@ def spread(*zones: str, skew: int = 1, **more: object) -> Pod:
         pytest.param(spread(), {"west"}, id="where fewer are"),
         pytest.param(spread(skew=3), {"east", "west"}, id="within the skew"),
         pytest.param(spread(skew=2, minDomains=3), {"west"}, id="too few domains count as an empty one"),
-        pytest.param(spread(whenUnsatisfiable="ScheduleAnyway"), {"east", "west", "nowhere"}, id="only preferred"),
+        pytest.param(
+            spread(whenUnsatisfiable="ScheduleAnyway"), {"east", "west", "nowhere"}, id="only preferred"
+        ),
         pytest.param(spread(labelSelector={}), {"east", "west"}, id="an empty selector counts nobody"),
         pytest.param(spread("chosen"), {"east"}, id="only nodes it may use count"),
         pytest.param(spread("chosen", nodeAffinityPolicy="Ignore"), set[str](), id="all nodes count"),
@@ -127,7 +136,11 @@ def spread(*zones: str, skew: int = 1, **more: object) -> Pod:
 )
 def test_spreading_forbids_what_would_make_the_difference_too_large(asks: Pod, fits: set[str]) -> None:
     seen = picture(
-        [node("east", labels={"zone": "east", "chosen": "y"}), node("west", labels={"zone": "west"}), node("nowhere")],
+        [
+            node("east", labels={"zone": "east", "chosen": "y"}),
+            node("west", labels={"zone": "west"}),
+            node("nowhere"),
+        ],
         [*(pod(f"w{number}", on="east", labels={"app": "web"}) for number in range(2))],
     )
     judge = Judge.of(asks, seen, frozenset())
@@ -154,7 +167,9 @@ async def test_reasons_are_counted_and_sorted_as_kube_scheduler_does() -> None:
 
 
 async def test_a_pod_that_names_its_node_is_looked_at_there_alone() -> None:
-    named = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}
+    named = {
+        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]
+    }
     asks = pod("p", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": named}})
     seen = picture([node("a"), node("b")])
     assert await trying(seen).decide(asks) == Chosen("b")
@@ -166,7 +181,9 @@ async def test_a_pod_that_names_its_node_is_looked_at_there_alone() -> None:
     )
 
 
-async def test_a_nominated_pod_holds_its_place_against_its_equals_and_not_against_the_more_important() -> None:
+async def test_a_nominated_pod_holds_its_place_against_its_equals_and_not_against_the_more_important() -> (
+    None
+):
     seen = picture([node("n")])
     seen.nominate(pod("first", {"cpu": "6"}, priority=5), "n")
     assert isinstance(await trying(seen).decide(pod("equal", {"cpu": "6"}, priority=5)), Unfit)

@@ -41,7 +41,9 @@ class Cluster:
             path = "/api/v1/nodes"
             await self.api.create(path, each)
             # A new node is not taken to be ready; here nobody would tell that it is.
-            await self.api.merge(f"{path}/{each['metadata']['name']}", {"spec": {"taints": each["spec"].get("taints")}})
+            await self.api.merge(
+                f"{path}/{each['metadata']['name']}", {"spec": {"taints": each["spec"].get("taints")}}
+            )
 
     async def create(self, *pods: Object) -> None:
         for each in pods:
@@ -68,7 +70,9 @@ async def cluster() -> AsyncGenerator[Cluster]:
 
 
 @asynccontextmanager
-async def scheduled(there: Cluster, wanted: Object | None = None, identity: str = "here") -> AsyncGenerator[StandIn]:
+async def scheduled(
+    there: Cluster, wanted: Object | None = None, identity: str = "here"
+) -> AsyncGenerator[StandIn]:
     stand_in = StandIn(wanted or configuration(), there.api, identity=identity)
     task = asyncio.create_task(stand_in.run())
     try:
@@ -85,7 +89,9 @@ def bound(found: Object) -> bool:
 
 
 def condition(found: Object) -> Object:
-    return next((each for each in found["status"].get("conditions", []) if each["type"] == "PodScheduled"), Object())
+    return next(
+        (each for each in found["status"].get("conditions", []) if each["type"] == "PodScheduled"), Object()
+    )
 
 
 async def test_a_burst_of_40_is_placed_and_no_node_is_given_more_than_it_has() -> None:
@@ -102,7 +108,9 @@ async def test_a_pod_says_why_it_waits_and_is_placed_when_it_can_be() -> None:
         await there.create(pod_object("p", {"cpu": "2"}), pod_object("other", schedulerName="somebody"))
         found = await there.until("p", condition)
         assert (condition(found)["status"], condition(found)["reason"]) == ("False", "Unschedulable")
-        assert condition(found)["message"].startswith("0/1 nodes are available: 1 Insufficient cpu. no new claims")
+        assert condition(found)["message"].startswith(
+            "0/1 nodes are available: 1 Insufficient cpu. no new claims"
+        )
         await there.has(node_object("large"))
         assert (await there.until("p", bound))["spec"]["nodeName"] == "large"
         assert not condition(await there.api.get(f"{PODS}/other")), "another scheduler's"
@@ -119,9 +127,14 @@ async def test_victims_are_marked_and_deleted_and_the_pod_they_made_room_for_is_
         for name, value in (("urgent", 100), ("meek", 1)):
             await there.api.create(
                 "/apis/scheduling.k8s.io/v1/priorityclasses",
-                {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value},
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "metadata": {"name": name},
+                    "value": value,
+                },
             )
-        ending = {"terminationGracePeriodSeconds": 0}
+        ending: Object = {"terminationGracePeriodSeconds": 0}
         await there.create(
             pod_object("large", {"cpu": "6"}, priorityClassName="meek", **ending),
             pod_object("small", {"cpu": "2"}, priorityClassName="meek", **ending),
@@ -207,7 +220,11 @@ async def test_our_own_scheduler_is_asked_over_https_and_its_allocation_travels_
         async with scheduled(there, wanted):
             limits = {"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 50, "metax-tech.com/vmemory": 16}
             slices = [
-                pod_object(f"slice-{number}", {key: str(value) for key, value in limits.items()}, schedulerName="tangram-scheduler")
+                pod_object(
+                    f"slice-{number}",
+                    {key: str(value) for key, value in limits.items()},
+                    schedulerName="tangram-scheduler",
+                )
                 for number in range(5)
             ]
             await there.create(*slices[:4])
@@ -224,7 +241,7 @@ async def test_our_own_scheduler_is_asked_over_https_and_its_allocation_travels_
 def test_a_configuration_it_cannot_follow_is_refused_before_anything_is_begun() -> None:
     with pytest.raises(BadConfiguration, match="plugins"):
         StandIn(
-            configuration(profiles=[{"schedulerName": SCHEDULER, "plugins": {}}]),
+            configuration(profiles=[{"schedulerName": SCHEDULER, "plugins": Object()}]),
             None,  # pyright: ignore[reportArgumentType] - never asked
             identity="here",
         )

@@ -1,6 +1,7 @@
 """One decision after the other: what must hold of all of them, and in which order extenders are asked."""
 
 import asyncio
+import random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +37,8 @@ def has_room(seen: Picture, asks: Pod) -> set[str]:
         for host in seen.nodes
         if len(host.pods) < host.facts.allocatable["pods"]
         and all(
-            amount + sum(each.requests.get(name, 0) for each in host.pods.values()) <= host.facts.allocatable.get(name, 0)
+            amount + sum(each.requests.get(name, 0) for each in host.pods.values())
+            <= host.facts.allocatable.get(name, 0)
             for name, amount in asks.requests.items()
             if amount
         )
@@ -44,7 +46,9 @@ def has_room(seen: Picture, asks: Pod) -> set[str]:
 
 
 @given(nodes, st.lists(amounts, max_size=12), st.randoms(use_true_random=False))
-def test_a_pod_is_placed_exactly_when_some_node_has_room_and_never_where_none_is(has, asked, chance) -> None:  # type: ignore[no-untyped-def]
+def test_a_pod_is_placed_exactly_when_some_node_has_room_and_never_where_none_is(
+    has: list[dict[str, str]], asked: list[dict[str, str]], chance: random.Random
+) -> None:
     seen = picture([node(f"n{number}", **each) for number, each in enumerate(has)])
     deciding = trying(seen)
 
@@ -64,7 +68,11 @@ def test_a_pod_is_placed_exactly_when_some_node_has_room_and_never_where_none_is
     asyncio.run(run())
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc"), st.sampled_from(["assume", "bind", "drop"]))))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from("abc"), st.sampled_from(["assume", "bind", "drop"]))
+    )
+)
 def test_what_is_taken_on_a_node_is_always_the_sum_of_its_pods(steps: list[tuple[int, str, str]]) -> None:
     seen = picture([node(name) for name in "abc"])
     for number, name, step in steps:

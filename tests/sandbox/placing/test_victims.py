@@ -1,5 +1,7 @@
 """Whose end makes room, where it hurts least, and when nobody may be evicted."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -11,11 +13,13 @@ from tangram.sandbox.placing.selectors import read_selector
 from tangram.sandbox.placing.trying import Unfit
 
 
-def urgent(cpu: str = "8", **more: object) -> Pod:
+def urgent(cpu: str = "8", **more: Any) -> Pod:
     return pod("urgent", {"cpu": cpu}, priority=100, **more)
 
 
-def running(name: str, on: str, cpu: str, priority: int = 0, started: str = "2026-01-01T00:00:00Z", **more: object) -> Pod:
+def running(
+    name: str, on: str, cpu: str, priority: int = 0, started: str = "2026-01-01T00:00:00Z", **more: object
+) -> Pod:
     status = {"startTime": started}
     return pod(name, {"cpu": cpu}, on=on, priority=priority, status=status, **more)
 
@@ -31,7 +35,9 @@ async def decided(asks: Pod, *pods: Pod, nodes: int = 3, budgets: tuple[Budget, 
     return found
 
 
-async def victims(asks: Pod, *pods: Pod, nodes: int = 3, budgets: tuple[Budget, ...] = ()) -> tuple[str, set[str]]:
+async def victims(
+    asks: Pod, *pods: Pod, nodes: int = 3, budgets: tuple[Budget, ...] = ()
+) -> tuple[str, set[str]]:
     """The node that is chosen and the names of those who have to go there."""
     found = await decided(asks, *pods, nodes=nodes, budgets=budgets)
     if found.sacrifice is None:
@@ -91,7 +97,10 @@ async def test_a_budget_is_broken_only_where_nothing_else_helps() -> None:
     other = running("other", "n1", "8", 50, labels={"app": "other"})
     assert await victims(urgent(), guarded, other, nodes=2, budgets=(guard("guarded"),)) == ("n1", {"other"})
     assert await victims(urgent(), guarded, nodes=1, budgets=(guard("guarded"),)) == ("n0", {"guarded"})
-    assert await victims(urgent(), guarded, other, nodes=2, budgets=(guard("guarded", 1),)) == ("n0", {"guarded"})
+    assert await victims(urgent(), guarded, other, nodes=2, budgets=(guard("guarded", 1),)) == (
+        "n0",
+        {"guarded"},
+    )
 
 
 async def test_those_under_a_budget_are_spared_before_the_others() -> None:
@@ -115,7 +124,10 @@ async def test_while_its_victims_end_a_pod_waits_for_them_and_evicts_no_others()
     told = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     ending = pod("ending", {"cpu": "8"}, on="n0", status={"conditions": [told]})
     found = await decided(
-        urgent(status={"nominatedNodeName": "n0"}), replace(ending, deleting=True), running("b", "n1", "8"), nodes=2
+        urgent(status={"nominatedNodeName": "n0"}),
+        replace(ending, deleting=True),
+        running("b", "n1", "8"),
+        nodes=2,
     )
     assert (found.sacrifice, found.nomination) == (None, None)
     assert found.message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")

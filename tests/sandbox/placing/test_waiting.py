@@ -125,7 +125,9 @@ async def test_a_refusal_after_errors_begins_the_errors_anew() -> None:
         pytest.param(lambda: pod("p", labels={"new": "yes"}), False, id="a label"),
     ],
 )
-def test_a_change_of_the_pod_itself_counts_if_it_could_help(change: Callable[[], Pod], *, again: bool) -> None:
+def test_a_change_of_the_pod_itself_counts_if_it_could_help(
+    change: Callable[[], Pod], *, again: bool
+) -> None:
     @virtually
     async def run() -> None:
         waiting = empty()

@@ -3,7 +3,6 @@
 import asyncio
 import datetime as dt
 
-import grpc.aio
 import pytest
 
 from builders.agent_api import NODE, pod
@@ -11,14 +10,16 @@ from builders.agent_runs import GPU, SGPU, AgentRun, agent_on, allocated, slice_
 from builders.api_server import Object
 from builders.waiting import until
 from tangram.kube.api import Api
+from tangram.sandbox.nodes.device_manager import NotAllocated
+from tangram.sandbox.nodes.plugin_client import PluginError
 from tangram.services.gpu_device.agent import Agent
 from tangram.services.gpu_device.delivery import Delivery
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.units.memory import from_gib
 from tangram.wire.hami import METAX_SLICE_ALLOCATED
+from tangram.wire.kubelet.deviceplugin import HEALTHY
 from tangram.wire.metax_container import aliases_in
 from tangram.wire.nodelock import NODE_LOCK
-from testbed.fake_pods import HEALTHY, NotAdmitted
 
 EIGHT = {"server": "c500-8-two-groups"}
 SLICED = {"product": "C500", "count": 2, "sliced": True}
@@ -38,9 +39,9 @@ def reasons(run: AgentRun) -> list[str]:
 
 async def looked(run: AgentRun) -> None:
     """Wait until the agent has looked at its node once more because of something that happened to it."""
-    asked = run.pods.questions
+    asked = run.pods.resources.questions
     run.api.set_node({"metadata": {"annotations": {"somebody": f"{asked} {run.api.version}"}}})
-    await until(lambda: run.pods.questions > asked)
+    await until(lambda: run.pods.resources.questions > asked)
 
 
 async def settled(run: AgentRun) -> None:
@@ -188,14 +189,14 @@ async def test_whatever_a_crash_left_undone_the_next_try_completes(lost: str) ->
 async def test_a_second_agent_waits_until_the_first_has_gone() -> None:
     async with agent_on(EIGHT) as run:
         await run.offered(GPU, 8)
-        introduced = len(run.pods.kubelet.introductions)
+        introduced = len(run.pods.devices.introductions)
         other = AgentRun(run.folder, run.api, run.driver, run.pods)
         other.start()
         try:
             await settled(run)
-            assert len(run.pods.kubelet.introductions) == introduced
+            assert len(run.pods.devices.introductions) == introduced
             await run.stop()
-            await until(lambda: len(run.pods.kubelet.introductions) > introduced)
+            await until(lambda: len(run.pods.devices.introductions) > introduced)
             await other.offered(GPU, 8)
         finally:
             await other.kill()
@@ -250,9 +251,9 @@ async def test_while_the_api_server_is_away_nothing_is_taken_from_anybody_and_ev
         run.api.go_down()
         run.pods.forget(made)
         assert "[allocation-missing]" in await run.refused(bad)
-        asked = run.pods.questions
+        asked = run.pods.resources.questions
         run.order("fail GPU-1")
-        await until(lambda: run.pods.questions > asked)
+        await until(lambda: run.pods.resources.questions > asked)
         assert len(run.slices()) == 1
         run.api.down = False
         await until(lambda: run.api.events("bad")[0]["count"] > first)
@@ -283,7 +284,7 @@ async def test_a_node_in_maintenance_offers_nothing_and_keeps_its_pods() -> None
         run.api.set_node({"spec": {"unschedulable": True}})
         units = await run.offered(GPU, 2, 8)
         assert {unit for unit, state in units.items() if state == HEALTHY} == set(held)
-        with pytest.raises(NotAdmitted):
+        with pytest.raises(NotAllocated):
             await run.pods.admit(run.api.bind(pod("q", {GPU: 1})))
         run.api.set_node({"spec": {"unschedulable": None}})
         await run.offered(GPU, 8, 8)
@@ -402,10 +403,10 @@ async def test_a_driver_that_hangs_does_not_hold_up_the_answers_that_end_pods() 
         await run.offered(GPU, 8)
         plugin = run.pods.plugin(GPU)
         run.order("fail GPU-0 hang")
-        asked = [plugin.prefer(run.uuids, 2), plugin.allocate(run.uuids[1])]
+        asked = [plugin.prefer(run.uuids, (), 2), plugin.allocate([run.uuids[1]])]
         try:
             await asyncio.wait_for(asyncio.gather(*asked), 30)
-        except grpc.aio.AioRpcError as error:
+        except PluginError as error:
             pytest.fail(str(error))
 
 

@@ -183,8 +183,8 @@ async def test_a_pod_that_is_known_late_starts_without_a_refusal() -> None:
         await run.pods.admit(late)
 
         starting = asyncio.create_task(run.pods.start_container(late, "c0"))
-        calls = run.pods.questions
-        await until(lambda: run.pods.questions > calls + 1)
+        calls = run.pods.resources.questions
+        await until(lambda: run.pods.resources.questions > calls + 1)
         run.api.bind(late, of_card(run, 0))
         await starting
         assert len(run.slices()) == 1
@@ -241,7 +241,7 @@ async def test_a_container_that_the_notes_name_starts_while_pod_resources_are_si
         await run.offered(SGPU, 32)
         made = run.api.bind(pod("p", slice_limits(4, 10)), of_card(run, 0))
         await run.pods.admit(made)
-        run.pods.silent = Refusal(grpc.StatusCode.UNAVAILABLE, "silent")
+        run.pods.resources.silent = Refusal(grpc.StatusCode.UNAVAILABLE, "silent")
         await run.pods.start_container(made, "c0")
         (part,) = run.slices()
         assert part.card == run.uuids[0]

@@ -64,7 +64,7 @@ async def test_a_scheduler_that_promised_cards_is_followed_where_they_are_free()
         made = run.api.bind(pod("p", {GPU: 2}), {METAX_WHOLE_ALLOCATED: text})
         plugin = run.pods.plugin(GPU)
         async with asyncio.timeout(LIMIT_S):
-            while set(await plugin.prefer(run.uuids, 2)) != set(promised):  # noqa: ASYNC110 - an answer, no event
+            while set(await plugin.prefer(run.uuids, (), 2)) != set(promised):  # noqa: ASYNC110 - an answer, no event
                 await asyncio.sleep(0.01)
         assert set((await run.pods.run(made))["c0"][GPU]) == set(promised)
 
@@ -74,7 +74,7 @@ async def test_a_scheduler_is_followed_though_the_kubelet_has_heard_of_the_pod_b
         await run.offered(GPU, 8)
         promised = [run.uuids[at] for at in (1, 6)]
         text = "".join(f"{each},Metax-GPU,65536,100:" for each in promised) + ";"
-        asked = asyncio.create_task(run.pods.plugin(GPU).prefer(run.uuids, 2))
+        asked = asyncio.create_task(run.pods.plugin(GPU).prefer(run.uuids, (), 2))
         await asyncio.sleep(0.02)
         run.api.bind(pod("p", {GPU: 2}), {METAX_WHOLE_ALLOCATED: text})
         assert set(await asked) == set(promised)

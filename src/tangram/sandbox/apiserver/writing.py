@@ -40,7 +40,7 @@ from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, e
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.rules import Rules, rules_of
 from tangram.sandbox.apiserver.schemas import prune
-from tangram.sandbox.apiserver.showing import EVENTS, resource_of, shown, stored
+from tangram.sandbox.apiserver.showing import resource_of, shown, stored
 from tangram.sandbox.apiserver.store import Spot, Store, fresh
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -84,8 +84,8 @@ class Writer:
         read = read_body(ask, body, kind, shape)
         return await self.make(ask, read)
 
-    async def make(self, ask: Ask, read: Body) -> Written:
-        """Create an object that was read already."""
+    async def make(self, ask: Ask, read: Body, *, owned: bool = False) -> Written:
+        """Create an object that was read already; `owned` says that it was applied and knows its owners."""
         kind, shape, thing = ask.target.kind, self._registry.shape(ask.target.kind), read.thing
         self._name(ask, thing)
         if kind.definition:
@@ -97,6 +97,7 @@ class Writer:
             metadata.pop(key, None)
         metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": moment(self._now())}
         rules = self.rules(kind)
+        owners = metadata.get("managedFields") if owned else self._owners(ask, None, thing)
         rules.prepare_create(thing)
         rules.complete(thing)
         occasion = Occasion(ask=ask, operation="CREATE", thing=thing, old=None)
@@ -104,15 +105,7 @@ class Writer:
         thing = occasion.thing
         self._check(kind, thing, None, ask.target.subresource)
         warnings += await self._admission.validate(occasion)
-        thing = with_managed_fields(
-            None,
-            thing,
-            shape,
-            manager=ask.manager,
-            api_version=kind.api_version,
-            subresource="",
-            now=moment(self._now()),
-        )
+        thing = _owned_by(thing, owners)
         spot = Spot(resource_of(kind), thing["metadata"].get("namespace", ""), thing["metadata"]["name"])
         if self._store.get(spot) is not None:
             raise exists(kind.group, kind.plural, spot.name)
@@ -169,9 +162,7 @@ class Writer:
     # ---- inside
 
     def rules(self, kind: Kind) -> Rules:
-        """The rules of a kind, in the form it is stored in."""
-        if kind.group == EVENTS:
-            kind = self._registry.find("", "v1", "events") or kind
+        """The rules of a kind as it is now."""
         if kind.definition:
             return rules_of(kind)
         key = (self._registry.edition, kind.group, kind.version, kind.plural)
@@ -227,7 +218,7 @@ class Writer:
                 form=ask.form,
                 agent=ask.agent,
             )
-            return await self.make(made, Body(thing, warnings))
+            return await self.make(made, Body(thing, warnings), owned=True)
         return await self._change(ask, merged, exact=False, warnings=warnings, owned=True)
 
     async def _change(
@@ -241,7 +232,7 @@ class Writer:
         owned: bool = False,
     ) -> Written:
         """Work out the change from the present object, ask everybody, and make it unless somebody else was first."""
-        kind, shape = ask.target.kind, self._registry.shape(ask.target.kind)
+        kind = ask.target.kind
         group, plural, name = kind.group, kind.plural, ask.target.name
         rules, spot = self.rules(kind), self._spot(ask)
         for _ in range(TRIES):
@@ -253,7 +244,7 @@ class Writer:
             old = shown(kind, kept)
             new = changed(old)
             _keep_system_metadata(new, old)
-            new, old = stored(kind, new), stored(kind, old)
+            owners = new["metadata"].get("managedFields") if owned else self._owners(ask, old, new)
             rules.prepare_update(new, old, ask.target.subresource)
             rules.complete(new)
             occasion = Occasion(ask=ask, operation="UPDATE", thing=new, old=old)
@@ -261,22 +252,33 @@ class Writer:
             new = occasion.thing
             self._check(kind, new, old, ask.target.subresource)
             told += await self._admission.validate(occasion)
-            if not owned:
-                new = with_managed_fields(
-                    old,
-                    new,
-                    shape,
-                    manager=ask.manager,
-                    api_version=kind.api_version,
-                    subresource=ask.target.subresource,
-                    now=moment(self._now()),
-                )
+            new = _owned_by(new, owners)
             if self._store.get(spot) is not kept:
                 continue
             if same_but_for_times(new, old):
                 return Written(kept, warnings=[*warnings, *told])
             return Written(self._kept(ask, spot, new), warnings=[*warnings, *told])
         raise conflict(group, plural, name, MODIFIED_MEANWHILE)
+
+    def _owners(self, ask: Ask, before: Object | None, after: Object) -> list[Object]:
+        """Who owns which field from now on. What the server and its webhooks add later is nobody's."""
+        kind = ask.target.kind
+        completed = fresh(after)
+        self.rules(kind).complete(completed)
+        if "managedFields" in after["metadata"]:
+            # Empty means that all owners are to be forgotten, and would look like nothing said.
+            completed["metadata"]["managedFields"] = after["metadata"]["managedFields"]
+        noted = with_managed_fields(
+            before,
+            completed,
+            self._registry.shape(kind),
+            manager=ask.manager,
+            api_version=kind.api_version,
+            subresource=ask.target.subresource,
+            now=moment(self._now()),
+            status_apart=kind.subresource("status") is not None,
+        )
+        return noted["metadata"].get("managedFields", [])
 
     def _kept(self, ask: Ask, spot: Spot, thing: Object) -> Object:
         if ask.dry_run:
@@ -381,6 +383,11 @@ def _keep_system_metadata(new: Object, old: Object) -> None:
     for key in ("labels", "annotations", "finalizers", "ownerReferences"):
         if key in metadata and not metadata[key]:
             del metadata[key]
+
+
+def _owned_by(thing: Object, owners: list[Object] | None) -> Object:
+    metadata = {key: value for key, value in thing["metadata"].items() if key != "managedFields"}
+    return {**thing, "metadata": {**metadata, **({"managedFields": owners} if owners else {})}}
 
 
 def _may_go(thing: Object) -> bool:

@@ -103,6 +103,10 @@ class DeviceManager:
         """Whether a plugin of the resource is there now and has told of devices."""
         return resource in self._clients and bool(self.plugins.healthy(resource))
 
+    def client(self, resource: str) -> PluginClient | None:
+        """The connection to the present plugin of a resource, if there is one."""
+        return self._clients.get(resource)
+
     # ---- pods
 
     async def admit(self, pod: Object, running: Collection[str] = ()) -> None:

@@ -77,6 +77,11 @@ class PluginList:
         known = self._resources.get(resource)
         return () if known is None else tuple(known.healthy)
 
+    def health(self, resource: str) -> dict[str, str]:
+        """The health of every unit by the last list of its plugin, in the plugin's own words."""
+        known = self._resources.get(resource)
+        return {} if known is None else {unit: device.health for unit, device in known.devices.items()}
+
     def is_healthy(self, resource: str, unit: str) -> bool:
         """By what its plugin said last; one nobody ever told of counts as well, as it does for the kubelet."""
         known = self._resources.get(resource)

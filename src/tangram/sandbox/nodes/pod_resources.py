@@ -73,14 +73,14 @@ class PodResources:
     async def _on_list(
         self, _asked: podresources.ListPodResourcesRequest
     ) -> podresources.ListPodResourcesResponse:
-        self._take_turn()
+        self.take_turn()
         self._devices.clear_out()
         return podresources.ListPodResourcesResponse(pod_resources=[self._told(pod) for pod in self._pods()])
 
     async def _on_allocatable(
         self, _asked: podresources.AllocatableResourcesRequest
     ) -> podresources.AllocatableResourcesResponse:
-        self._take_turn()
+        self.take_turn()
         return podresources.AllocatableResourcesResponse(
             devices=[
                 podresources.ContainerDevices(
@@ -95,7 +95,7 @@ class PodResources:
     async def _on_get(
         self, asked: podresources.GetPodResourcesRequest
     ) -> podresources.GetPodResourcesResponse:
-        self._take_turn()
+        self.take_turn()
         for pod in self._pods():
             if (namespace_of(pod), name_of(pod)) == (asked.pod_namespace, asked.pod_name):
                 return podresources.GetPodResourcesResponse(pod_resources=self._told(pod))
@@ -103,7 +103,8 @@ class PodResources:
             grpc.StatusCode.UNKNOWN, f"pod {asked.pod_name} in namespace {asked.pod_namespace} not found"
         )
 
-    def _take_turn(self) -> None:
+    def take_turn(self) -> None:
+        """Count one question. Raises `Refusal` for one too many."""
         if self._turns is not None and not self._turns.take():
             raise Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, "rejected by rate limit")
 

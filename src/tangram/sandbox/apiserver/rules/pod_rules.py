@@ -226,19 +226,22 @@ def _status_faults(new: Object, old: Object) -> list[Fault]:
 
 def _transition_faults(status: Object, spec: Object, was: Object) -> list[Fault]:
     """What has ended stays so where nothing is started again."""
-    if word(spec, "restartPolicy") == "Always":
-        return []
+    usual = word(spec, "restartPolicy")
+    policies = {
+        word(each, "name"): word(each, "restartPolicy") or usual for each in records(spec, "containers")
+    }
     ended = {
-        word(each, "name"): record(each, "state", "terminated")
+        word(each, "name"): record(each, "state", "terminated").get("exitCode", 0)
         for each in records(was, "containerStatuses")
         if "terminated" in record(each, "state")
     }
     faults: list[Fault] = []
     for at, each in placed(status, "containerStatuses", "status"):
         name = word(each, "name")
-        failed = ended.get(name, {}).get("exitCode", 0) != 0
-        may_restart = word(spec, "restartPolicy") == "OnFailure" and failed
-        if name in ended and "terminated" not in record(each, "state") and not may_restart:
+        if name not in ended or "terminated" in record(each, "state"):
+            continue
+        policy = policies.get(name, usual)
+        if policy != "Always" and not (policy == "OnFailure" and ended[name] != 0):
             faults.append(forbidden(f"{at}.state", "may not be transitioned to non-terminated state"))
     return faults
 

@@ -21,7 +21,7 @@ from e2e.placing_kit import (
 )
 from e2e.scheduling_kit import bind_for
 from testbed.api import Object, path_of
-from testbed.extender import Answer, ExtenderCall, Verb
+from testbed.extender import Answer, ExtenderCall, Raw, Verb
 from testbed.extender_answers import accept_only, fail, hold, refuse_all, say
 from testbed.manifests import container, is_gone, sidecar
 
@@ -310,7 +310,7 @@ async def nominated(turn: Turn) -> Any:  # noqa: ANN401 - the same
 
 
 async def nominated_in_vain(turn: Turn) -> Any:  # noqa: ANN401 - the same
-    async def not_second(call: ExtenderCall) -> Object:
+    async def not_second(call: ExtenderCall) -> Object | list[Object] | Raw:
         return await accept_only(*(name for name in call.offered if name != "second"))(call)
 
     turn.script("asks", "filter", not_second)

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from e2e.scheduling_kit import remove
+from e2e.scheduling_kit import remove, scheduled
 from testbed.api import ApiRefused, Object, path_of
 from testbed.box import REPOSITORY
 from testbed.cluster import Cluster
@@ -125,8 +125,9 @@ class Turn:
             )
 
     def pod(self, name: str, limits: Mapping[str, str | int] | None = None, **spec: object) -> Object:
-        made = pod(name, container(limits={"cpu": "1", **(limits or {})}), scheduler=self.scheduler, **spec)
-        made["spec"]["terminationGracePeriodSeconds"] = spec.get("terminationGracePeriodSeconds", 0)
+        """A pod for this scheduler that asks for a cpu unless told otherwise, and ends at once when it is deleted."""
+        made = pod(name, container(limits={"cpu": "1", **(limits or {})}), scheduler=self.scheduler)
+        made["spec"] |= {"terminationGracePeriodSeconds": 0, **spec}
         return made
 
     async def create(self, *pods: Object) -> None:
@@ -172,33 +173,25 @@ class Turn:
         return {name: await self._seen(name, found) for name, found in (await self._found()).items()}
 
     async def _state(self) -> str:
+        """Everything that may still change, with the word `undecided` while something must."""
         found = await self._found()
-        undecided = [
-            name
-            for name, each in found.items()
-            if not each["spec"].get("nodeName")
-            and not each.get("status", {}).get("conditions")
-            and not each["spec"].get("schedulingGates")
-        ]
-        untold = [name for name in found if name not in undecided and not await self._events(name, raw=True)]
-        told = [each for each in untold if await self._placed_by_us(found[each])]
-        versions = {name: each["metadata"]["resourceVersion"] for name, each in found.items()}
-        events = sum([len(await self._events(name)) for name in found])
-        word = "undecided" if undecided or told else ""
-        return f"{word} {undecided} {versions} {len(self.extender.calls())} {events}"
-
-    async def _placed_by_us(self, found: Object) -> bool:
-        conditions = found.get("status", {}).get("conditions") or []
-        return any(each["type"] == "PodScheduled" for each in conditions) and not found["spec"].get(
-            "schedulingGates"
-        )
+        versions: list[str] = []
+        undecided = events = 0
+        for name, each in found.items():
+            told = len(await self._events(name))
+            gated = each["spec"].get("schedulingGates")
+            # Pods that the case itself has put on a node were decided by nobody, and nobody tells of them.
+            by_case = each["spec"].get("nodeName") and not scheduled(each)
+            undecided += not gated and not by_case and not (scheduled(each) and told)
+            events += told
+            versions.append(f"{name} {each['metadata']['resourceVersion']}")
+        return f"{'undecided' if undecided else ''} {versions} {len(self.extender.calls())} calls, {events} events"
 
     async def _found(self) -> dict[str, Object]:
         pods = await self.cluster.api.list(path_of("Pod"))
         return {each["metadata"]["name"]: each for each in pods if each["metadata"]["name"] in self.pods}
 
-    async def _events(self, name: str, *, raw: bool = False) -> list[Object]:
-        del raw
+    async def _events(self, name: str) -> list[Object]:
         listed = await self.cluster.api.list(path_of("Event"), fieldSelector=f"involvedObject.name={name}")
         return [each for each in listed if each["involvedObject"].get("uid") in self.uids]
 

@@ -34,7 +34,7 @@ class Both:
 async def _all(server: Server, at_once: int) -> dict[str, Any]:
     turn = asyncio.Semaphore(at_once)
 
-    async def one(case: Case) -> Any:
+    async def one(case: Case) -> object:
         async with turn:
             try:
                 return await observe(server, case)

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from contract.differences import VERB_DIFFERENCES
 from contract.embedded import embedded_control_plane
-from contract.kubectl import Run, Said, play
+from contract.kubectl import Object, Run, Said, play
 from contract.recorded import RECORD, read_verbs, write_verbs
 from contract.verbs import SESSIONS
 from e2e.contract_kit import ADMINISTRATOR
@@ -60,7 +60,7 @@ async def _all(run: Run) -> dict[str, dict[str, Any]]:
     programs = find_binaries()
     turn = asyncio.Semaphore(AT_ONCE)
 
-    async def one(release: str, name: str) -> Any:
+    async def one(release: str, name: str) -> list[Object]:
         async with turn:
             return await play(SESSIONS[name], str(programs.path(RELEASES[release])), run)
 

@@ -170,7 +170,6 @@ class AgentRun:
 
     async def offered(self, resource: str, healthy: int, total: int | None = None) -> dict[str, str]:
         """Wait until the kubelet knows of so many healthy units; of them all, by id."""
-
         devices = self.pods.devices
 
         def so() -> bool:

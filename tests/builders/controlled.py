@@ -126,7 +126,7 @@ class Controlled:
 async def eventually(look: Callable[[], Awaitable[T | None]]) -> T:
     """What is looked for, as soon as it is there."""
     async with asyncio.timeout(LIMIT_S):
-        while (found := await look()) is None:
+        while (found := await look()) is None:  # noqa: ASYNC110 - a server announces nothing to a test
             await asyncio.sleep(0.02)
         return found
 

@@ -10,7 +10,7 @@ VERSION = "apiextensions.k8s.io/v1"
 
 
 def established(answer: Answer) -> bool:
-    conditions = answer.body.get("status", {}).get("conditions") or []
+    conditions: list[Object] = answer.body.get("status", {}).get("conditions") or []
     return {"Established": "True"}.items() <= {one["type"]: one["status"] for one in conditions}.items()
 
 

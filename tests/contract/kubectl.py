@@ -31,7 +31,7 @@ class Step:
     """Only lines that match are compared: where the rest is nobody's promise."""
     ordered: bool = True
     """Whether the order of the lines is part of what is compared."""
-    shell: bool = False
+    scripted: bool = False
     """The one word is a script, in which $KUBECTL is the program."""
 
     @property
@@ -45,7 +45,7 @@ def do(line: str, *manifests: Object, keep: str = "", ordered: bool = True, **en
 
 
 def script(text: str, *, keep: str = "", ordered: bool = True) -> Step:
-    return Step((text,), keep=keep, ordered=ordered, shell=True)
+    return Step((text,), keep=keep, ordered=ordered, scripted=True)
 
 
 def _split(line: str) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ async def play(session: Session, kubectl: str, run: Run) -> list[Object]:
     for step in session.steps:
         words = [word.replace("{ns}", space).replace("{tag}", tag) for word in step.words]
         stdin = step.stdin.replace("{ns}", space).replace("{tag}", tag)
-        if step.shell:
+        if step.scripted:
             said = await run(["sh", "-c", words[0]], stdin, {**step.env, "KUBECTL": f"{kubectl} -n {space}"})
         else:
             said = await run([kubectl, "-n", space, *words], stdin, step.env)
@@ -102,7 +102,7 @@ _PATTERNS: Final[Sequence[tuple[str, str]]] = (
     (r"\b(web)-[0-9a-z]{6,10}\b", r"\1-HASH"),
     (r"(pod-template-hash[:=] ?)[0-9a-z]{6,10}\b", r"\1HASH"),
     (r"(Resource Version: +)\d+", r"\1VERSION"),
-    (r"/tmp/(LIVE|MERGED)-\d+", r"\1"),
+    (r"/\w+/(LIVE|MERGED)-\d+", r"\1"),
     (r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", "TOKEN"),
     (r"(?<![\w.-])(?:\d+[ydhms]){1,2}(?= ago|\)|\s|$)", "AGE"),
     (r"<unknown>(?= ago)", "AGE"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from contract.world import JSON, Answer, World
+from contract.world import JSON, Answer, Json, World
 
 _PATTERNS: Final[Sequence[tuple[re.Pattern[str], str]]] = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
@@ -22,7 +22,7 @@ _BULKY: Final = "managedFields"
 """Left out wherever it comes by the way; the cases about owners of fields look at them under another name."""
 
 
-def normal(world: World, seen: Any) -> Any:
+def normal(world: World, seen: Json) -> Json:
     """The observation as JSON that two servers can be compared by."""
     if isinstance(seen, Answer):
         return normal(world, _told(seen))
@@ -51,7 +51,7 @@ def _told(answer: Answer) -> dict[str, Any]:
     return told
 
 
-def _opaque(key: str, value: Any) -> str:
+def _opaque(key: str, value: object) -> str:
     if key in _OPAQUE and isinstance(value, str) and value not in {"", "0"}:
         return _OPAQUE[key]
     return ""
@@ -69,9 +69,10 @@ def _text(world: World, text: str) -> str:
 
 def pick(answer: Answer, *paths: str) -> dict[str, Any]:
     """Only these fields of an answer that is no refusal; the whole of one that is."""
-    if answer.code >= 300 or not isinstance(answer.body, dict):
+    if answer.code >= 300 or not isinstance(answer.body, Mapping):
         return {"code": answer.code, "body": answer.body}
-    return {"code": answer.code, **{path: field(answer.body, path) for path in paths}}
+    body = cast("Mapping[str, Any]", answer.body)
+    return {"code": answer.code, **{path: field(body, path) for path in paths}}
 
 
 def verdict(answer: Answer) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def verdict(answer: Answer) -> dict[str, Any]:
     return {"code": answer.code, "reason": reason}
 
 
-def faults(answer: Answer) -> Any:
+def faults(answer: Answer) -> Json:
     """Every fault of a refusal, sorted: some rules of the real server walk through maps, whose order is chance."""
     if answer.code != 422:
         return answer
@@ -91,7 +92,7 @@ def faults(answer: Answer) -> Any:
     return {"code": answer.code, "reason": answer.body["reason"], "causes": told}
 
 
-def places(answer: Answer) -> Any:
+def places(answer: Answer) -> Json:
     """Where the faults of a refusal are, for those whose sentence prints a structure of the server's own language."""
     if answer.code != 422:
         return answer
@@ -100,7 +101,7 @@ def places(answer: Answer) -> Any:
     return {"code": answer.code, "reason": answer.body["reason"], "causes": told}
 
 
-def field(thing: Any, path: str) -> Any:
+def field(thing: Json, path: str) -> Json:
     """The value at a dotted path; None where there is none."""
     for word in path.split("."):
         if isinstance(thing, Mapping):
@@ -113,7 +114,7 @@ def field(thing: Any, path: str) -> Any:
     return thing
 
 
-def names(answer: Answer) -> Any:
+def names(answer: Answer) -> Json:
     """The names in a list, in its order; a refusal as it is."""
     if answer.code >= 300:
         return answer
@@ -143,7 +144,7 @@ def owners(answer: Answer) -> list[Any]:
     )
 
 
-def rows(answer: Answer) -> Any:
+def rows(answer: Answer) -> Json:
     """The cells of a table by column; how old something is depends on the moment of asking."""
     if answer.code >= 300:
         return answer

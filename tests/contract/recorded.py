@@ -1,6 +1,6 @@
 """What the real kube-apiserver said to each case, kept for machines without one.
 
-`e2e/test_contract.py` holds it to the truth; with TANGRAM_RECORD_CONTRACT=1 it writes it anew.
+`e2e/test_contract.py` holds it to the truth; with RECORD=1 it writes it anew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 FILE: Final = Path(__file__).resolve().parents[1] / "data" / "captures" / "contract.json"
-RECORD: Final = "TANGRAM_RECORD_CONTRACT"
+RECORD: Final = "RECORD"
 
 
 def read_record() -> dict[str, Any]:

@@ -7,12 +7,11 @@ import pkgutil
 import secrets
 import string
 from collections.abc import Mapping
-from typing import Any
 
 from contract import cases
 from contract.case import Case, registered
 from contract.normal import normal
-from contract.world import Server, World
+from contract.world import Json, Server, World
 
 
 def all_cases() -> Mapping[str, Case]:
@@ -22,7 +21,7 @@ def all_cases() -> Mapping[str, Case]:
     return registered()
 
 
-async def observe(server: Server, case: Case) -> Any:
+async def observe(server: Server, case: Case) -> Json:
     """What the case sees on this server, in a namespace made for it."""
     world = World(server, "x" + "".join(secrets.choice(string.ascii_lowercase) for _ in range(9)))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": world.namespace}}

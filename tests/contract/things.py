@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from contract.world import World
-
-Object = dict[str, Any]
+from contract.world import Json, Object, World
 
 
-def thing(kind: str, name: str, version: str = "v1", **more: Any) -> Object:
+def thing(kind: str, name: str, version: str = "v1", **more: Json) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **more}
 
 
@@ -47,14 +44,14 @@ def template(**labels: str) -> Object:
     }
 
 
-def deployment(name: str = "a", replicas: int | None = 0, **spec: Any) -> Object:
+def deployment(name: str = "a", replicas: int | None = 0, **spec: Json) -> Object:
     inside: Object = {"selector": {"matchLabels": {"app": "a"}}, "template": template(), **spec}
     if replicas is not None:
         inside["replicas"] = replicas
     return thing("Deployment", name, "apps/v1", spec=inside)
 
 
-def job(name: str = "a", **spec: Any) -> Object:
+def job(name: str = "a", **spec: Json) -> Object:
     """A job that stays suspended, unless said otherwise, so that no pod comes of it."""
     inside = template()
     inside["spec"]["restartPolicy"] = "Never"
@@ -66,13 +63,13 @@ def node(world: World, name: str = "node", **labels: str) -> Object:
     return labelled(thing("Node", world.named(name)), **{"case": world.tag, **labels})
 
 
-def budget(name: str = "a", **spec: Any) -> Object:
+def budget(name: str = "a", **spec: Json) -> Object:
     return thing(
         "PodDisruptionBudget", name, "policy/v1", spec={"selector": {"matchLabels": {"app": "a"}}, **spec}
     )
 
 
-def running(ready: bool = True) -> Object:
+def running(*, ready: bool = True) -> Object:
     """The status of a pod that runs, as a kubelet writes it."""
     return {
         "status": {
@@ -82,7 +79,7 @@ def running(ready: bool = True) -> Object:
     }
 
 
-def definition(world: World, kind: str = "Widget", *, scope: str = "Namespaced", **version: Any) -> Object:
+def definition(world: World, kind: str = "Widget", *, scope: str = "Namespaced", **version: Json) -> Object:
     """A CustomResourceDefinition of the case's own group; `version` adds to its one version."""
     plural = f"{kind.lower()}s"
     schema = {
@@ -119,5 +116,5 @@ def definition(world: World, kind: str = "Widget", *, scope: str = "Namespaced",
     )
 
 
-def widget(world: World, name: str = "a", spec: Object | None = None, **more: Any) -> Object:
+def widget(world: World, name: str = "a", spec: Object | None = None, **more: Json) -> Object:
     return thing("Widget", name, f"{world.group}/v1", spec={"size": 1} if spec is None else spec, **more)

@@ -19,6 +19,8 @@ import aiohttp
 from contract.hooks import Hooks
 
 Object = dict[str, Any]
+Json = Any
+"""JSON of any shape: what is compared is looked at without knowing it."""
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -48,13 +50,13 @@ class Answer:
     """One answer, with the headers that mean something."""
 
     code: int
-    body: Any
+    body: Json
     """What the JSON says, or the text where it is none."""
     content: str = JSON
     warnings: tuple[str, ...] = ()
     retry_after: str = ""
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> Json:
         return self.body[key]
 
     @property
@@ -71,7 +73,7 @@ class Stream:
     """An open watch."""
 
     code: int
-    refusal: Any
+    refusal: Json
     _response: aiohttp.ClientResponse
     seen: list[Object] = field(default_factory=list[Object])
 
@@ -140,6 +142,22 @@ class World:
         **query: str,
     ) -> Answer:
         """One request; a body that is bytes is sent as it is. With a token it is somebody else who asks."""
+        return await self._ask(
+            method, path, body, query, content, accept=accept, token=token, headers=headers
+        )
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        query: Mapping[str, str],
+        content: str = JSON,
+        *,
+        accept: str = JSON,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         sent = {"Accept": accept, **(headers or {})}
         if body is not None:
             sent["Content-Type"] = content
@@ -164,28 +182,28 @@ class World:
             )
 
     async def get(self, path: str, **query: str) -> Answer:
-        return await self.ask("GET", path, **query)
+        return await self._ask("GET", path, None, query)
 
     async def post(self, path: str, body: object, **query: str) -> Answer:
-        return await self.ask("POST", path, body, **query)
+        return await self._ask("POST", path, body, query)
 
     async def put(self, path: str, body: object, **query: str) -> Answer:
-        return await self.ask("PUT", path, body, **query)
+        return await self._ask("PUT", path, body, query)
 
     async def delete(self, path: str, body: object = None, **query: str) -> Answer:
-        return await self.ask("DELETE", path, body, **query)
+        return await self._ask("DELETE", path, body, query)
 
     async def merge(self, path: str, change: object, **query: str) -> Answer:
-        return await self.ask("PATCH", path, change, content=MERGE_PATCH, **query)
+        return await self._ask("PATCH", path, change, query, MERGE_PATCH)
 
     async def json_patch(self, path: str, *operations: Object, **query: str) -> Answer:
-        return await self.ask("PATCH", path, list(operations), content=JSON_PATCH, **query)
+        return await self._ask("PATCH", path, list(operations), query, JSON_PATCH)
 
     async def strategic(self, path: str, change: object, **query: str) -> Answer:
-        return await self.ask("PATCH", path, change, content=STRATEGIC_PATCH, **query)
+        return await self._ask("PATCH", path, change, query, STRATEGIC_PATCH)
 
     async def apply(self, path: str, wanted: object, manager: str = "alice", **query: str) -> Answer:
-        return await self.ask("PATCH", path, wanted, content=APPLY_PATCH, fieldManager=manager, **query)
+        return await self._ask("PATCH", path, wanted, {**query, "fieldManager": manager}, APPLY_PATCH)
 
     async def must(self, asked: Awaitable[Answer]) -> Answer:
         """For what only prepares the case: an answer that is no refusal."""
@@ -226,7 +244,7 @@ def _root(version: str) -> str:
     return f"/apis/{version}" if "/" in version else f"/api/{version}"
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> Json:
     try:
         return json.loads(text)
     except ValueError:

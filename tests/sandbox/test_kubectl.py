@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -78,7 +77,7 @@ async def run(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run]:
 @pytest.mark.parametrize("name", SESSIONS)
 async def test_kubectl_prints_what_it_prints_against_the_real_server(run: Run, name: str) -> None:
     assert KUBECTL is not None
-    heard = await play(SESSIONS[name], str(Path(KUBECTL).resolve()), run)
+    heard = await play(SESSIONS[name], KUBECTL, run)
     unlike = [
         (step.line, said, [RECORD[release][name][number] for release in RECORD])
         for number, (step, said) in enumerate(zip(SESSIONS[name].steps, heard, strict=True))

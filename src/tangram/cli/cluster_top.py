@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from rich.console import Console
 
 from tangram.cli.failures import InputError
+from tangram.cli.hardware.asking import NOTHING_FOUND
 from tangram.cli.hardware.top_page import Brush
 from tangram.cli.hardware.watching import watch
 from tangram.cli.screen import Screen, output_console
@@ -40,7 +41,8 @@ MEASURED_ELSEWHERE: Final = (
     "Given away, as the API server knows it. What cards do with it: 'tangram top' on their node."
 )
 _HEADINGS: Final = ("NODE", "CARD", "MEMORY, GiB", "COMPUTE", "PODS")
-_LONGEST_NAME: Final = 22
+_NAME_PART: Final = 4
+"""Of the columns one in so many is for a name."""
 _BESIDE_CARDS: Final = 5
 """Lines of a frame that show no card."""
 _FEWEST_CARDS: Final = 5
@@ -77,9 +79,10 @@ def cluster_top(kubeconfig: Path | None, sort: str, pause: float | None) -> int:
     brush = Brush(console)
 
     def draw(screen: Screen, moment: str) -> int:
-        for line in frame_lines(looker.look(), order, brush, console, moment):
+        look = looker.look()
+        for line in frame_lines(look, order, brush, console, moment):
             screen.line(line.text, style=line.style)
-        return 0
+        return 0 if look.report.nodes else NOTHING_FOUND
 
     if pause is None:
         # A single frame is for keeping and comparing, so it carries no clock.
@@ -100,11 +103,10 @@ def frame_lines(
         return [*lines, Line("No node announces a card: see that gpu-device runs on them.")]
     room = max(console.height - _BESIDE_CARDS, _FEWEST_CARDS) if console.is_terminal else len(places)
     shown = places[:room]
-    rows = [_row(place, brush) for place in shown]
+    rows = [_row(place, brush, console.width) for place in shown]
     heading, *texts = aligned([_HEADINGS, *rows], frozenset({1}))
-    limit = console.width if console.is_terminal else None
-    lines += [Line(), Line(heading[:limit], "bold")]
-    lines += [Line(text[:limit], _style(place)) for text, place in zip(texts, shown, strict=True)]
+    lines += [Line(), Line(heading[: console.width], "bold")]
+    lines += [Line(text[: console.width], _style(place)) for text, place in zip(texts, shown, strict=True)]
     if len(shown) < len(places):
         rest = plural(len(places) - len(shown), "card")
         lines.append(Line(f"... and {rest} more: a taller terminal or a pipe has room for them.", "dim"))
@@ -121,11 +123,11 @@ def _headline(report: StatusReport) -> str:
     )
 
 
-def _row(place: _Place, brush: Brush) -> tuple[str, ...]:
+def _row(place: _Place, brush: Brush, columns: int) -> tuple[str, ...]:
     node, card = place
     share = card.memory_used / card.memory if card.memory else 0
     return (
-        cut(node.node, _LONGEST_NAME),
+        cut(node.node, columns // _NAME_PART),
         str(card.index),
         f"{brush.bar(share)} {f'{card.memory_used / GIB:.0f}/{card.memory / GIB:.0f}':>7}",
         percent_of(card.cores_used, card.cores, brush),

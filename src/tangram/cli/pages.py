@@ -31,10 +31,12 @@ def show_report(screen: Screen, report: shape.ExplainReport, card_by_card: Colle
     _show_problems(screen, report.cluster.problems)
     explained = {pod.pod for pod in report.pods}
     _show_waiting(screen, [pod for pod in report.cluster.waiting if pod not in explained])
-    if any(pod.nodes for pod in report.pods):
+    decided = any(pod.nodes for pod in report.pods)
+    if decided:
         screen.gap()
         screen.line(f"Not looked at: {', '.join(report.not_looked_at)}.", style="dim")
-    if report.source in _SOURCES:
+    # Where a pod runs is read and not worked out, so there is no doubt to speak of.
+    if report.source in _SOURCES and (decided or report.source != shape.FROM_API):
         screen.gap()
         screen.line(_SOURCES[report.source], style="dim")
 

@@ -23,6 +23,7 @@ from tangram.reports.status_shape import CORDONED, FREE, UNHEALTHY, CardStatus, 
 from tangram.reports.words import plural
 
 _NUMBERS: Final = 5
+_SHORTEST_NAME: Final = 16
 _BEFORE_PODS: Final = 2 + _NUMBERS + 2 + 15 + 2 + 15 + 2
 _STYLES: Final = {UNHEALTHY: "red", CORDONED: "yellow", FREE: "dim"}
 
@@ -34,7 +35,7 @@ def card_lines(nodes: Sequence[NodeStatus], brush: Brush, columns: int) -> list[
         free = f"{node.cards_free} of {len(node.cards)} free"
         heading = f"  {cards_in_words(node.cards)}, {free}{faults_in_words(node)}"
         state = STATE_WORDS[node.state]
-        name = cut(node.node, columns - len(heading) - len(state) - 2)
+        name = cut(node.node, max(columns - len(heading) - len(state) - 2, _SHORTEST_NAME))
         lines.append(Line(f"{name}  {state}{heading}", f"bold {STATE_STYLES[node.state]}".strip()))
         for _, alike in groupby(node.cards, key=_look):
             lines += _card(list(alike), brush, columns)

@@ -20,16 +20,16 @@ from tangram.reports.status_shape import NodeStatus
 from tangram.reports.words import plural
 
 MOST_GROUPS: Final = 20
-_LONGEST_NAME: Final = 20
+_NAME_PART: Final = 4
+"""Of the columns one in so many is for a name."""
 _ONE_NODE: Final = "--node NAME shows the cards of one."
 
 
 def node_lines(nodes: Sequence[NodeStatus], brush: Brush, columns: int) -> list[Line]:
     """A line for each node."""
-    longest = _LONGEST_NAME if columns < 200 else columns
     rows = [
         (
-            cut(node.node, longest),
+            cut(node.node, columns // _NAME_PART),
             STATE_WORDS[node.state],
             f"{node.cards_free}/{len(node.cards)}",
             percent_of(node.memory_used, node.memory, brush),
@@ -42,8 +42,8 @@ def node_lines(nodes: Sequence[NodeStatus], brush: Brush, columns: int) -> list[
         [("NODE", "STATE", "FREE", "MEMORY", "COMPUTE", "CARDS"), *rows], frozenset({2})
     )
     return [
-        Line(heading[:columns], "bold"),
-        *(Line(text[:columns], STATE_STYLES[node.state]) for text, node in zip(texts, nodes, strict=True)),
+        Line(heading, "bold"),
+        *(Line(text, STATE_STYLES[node.state]) for text, node in zip(texts, nodes, strict=True)),
         Line(_ONE_NODE, "dim"),
     ]
 
@@ -63,15 +63,15 @@ def group_lines(nodes: Sequence[NodeStatus], columns: int) -> list[Line]:
             _share(sum(node.memory_used for node in alike), sum(node.memory for node in alike)),
             _share(sum(node.compute_used for node in alike), sum(node.compute for node in alike)),
             kind,
-            cut(alike[0].node, _LONGEST_NAME),
+            cut(alike[0].node, columns // _NAME_PART),
         )
         for (state, kind, fullness), alike in shown
     ]
     headings = ("NODES", "STATE", "FREE CARDS", "MEM", "COMP", "EACH HAS", "SUCH AS")
     heading, *texts = aligned([headings, *rows], frozenset({0, 3, 4}))
     styles = [STATE_STYLES[state] for (state, _, _), _ in shown]
-    lines = [Line(heading[:columns], "bold")]
-    lines += [Line(text[:columns], style) for text, style in zip(texts, styles, strict=True)]
+    lines = [Line(heading, "bold")]
+    lines += [Line(text, style) for text, style in zip(texts, styles, strict=True)]
     rest = sum(len(alike) for _, alike in ranked[MOST_GROUPS:])
     if rest:
         lines.append(Line(f"... and {plural(rest, 'node')} of other kinds: -o json has them all."))

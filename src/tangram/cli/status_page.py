@@ -58,7 +58,8 @@ def status_lines(report: StatusReport, brush: Brush, room: Room) -> list[Line]:
         *_problems(report.problems, columns),
     ]
     left = None if room.lines is None else room.lines - len(top) - len(bottom)
-    return [*top, *_nodes(report, brush, columns, left, in_full=room.in_full), *bottom]
+    lines = [*top, *_nodes(report, brush, columns, left, in_full=room.in_full), *bottom]
+    return [line._replace(text=line.text[:columns]) for line in lines]
 
 
 def _summary(totals: Totals, brush: Brush) -> list[Line]:

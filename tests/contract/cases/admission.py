@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
 
 from contract.case import case
-from contract.hooks import Judge, allow, patch, patched, refuse, say
+from contract.hooks import Judge, Verdict, allow, patch, patched, refuse, say
 from contract.normal import pick
 from contract.things import config, pod, thing
-from contract.world import PATIENCE, Answer, Object, World
+from contract.world import PATIENCE, Answer, Json, Object, World
 
 VERSION = "admissionregistration.k8s.io/v1"
 PROBE = "probe"
@@ -27,7 +26,7 @@ PODS: Object = CONFIG_MAPS | {
 }
 
 
-def _hook(world: World, name: str = "main", *, rules: Object = CONFIG_MAPS, **more: Any) -> Object:
+def _hook(world: World, name: str = "main", *, rules: Object = CONFIG_MAPS, **more: Json) -> Object:
     return {
         "name": f"{name}.{world.group}",
         "clientConfig": world.server.hooks.client(_place(world, name)),
@@ -340,7 +339,7 @@ async def a_binding_can_be_changed(world: World) -> object:
 @case
 async def webhooks_change_in_the_order_of_their_names(world: World) -> object:
     def sees(key: str) -> Judge:
-        async def judge(request: Object) -> object:
+        async def judge(request: Object) -> Verdict:
             seen = ",".join(sorted(request["object"]["metadata"]["labels"]))
             path = "/metadata/annotations"
             value = {**request["object"]["metadata"].get("annotations", {}), key: seen}

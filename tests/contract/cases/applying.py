@@ -255,7 +255,8 @@ async def a_manager_with_an_impossible_name_is_refused(world: World) -> object:
 async def managed_fields_can_be_wiped(world: World) -> object:
     path = world.at("configmaps/a")
     await world.must(world.apply(path, config()))
-    wiped = await world.merge(path, {"metadata": {"managedFields": [{}]}})
+    nothing: Object = {}
+    wiped = await world.merge(path, {"metadata": {"managedFields": [nothing]}})
     return owners(wiped)
 
 

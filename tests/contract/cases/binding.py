@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from contract.case import case
 from contract.normal import pick, verdict
 from contract.things import pod, running
-from contract.world import Object, World
+from contract.world import Json, Object, World
 
 
-def _binding(name: str = "a", node: str = "some-node", **metadata: Any) -> Object:
+def _binding(name: str = "a", node: str = "some-node", **metadata: Json) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Binding",

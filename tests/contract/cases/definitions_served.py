@@ -6,7 +6,7 @@ from contract.case import case
 from contract.definitions import DEFINITIONS, VERSION, defined, established, widgets
 from contract.normal import events, faults, field, names, owners, pick, rows, verdict
 from contract.things import definition, widget
-from contract.world import METADATA, TABLE, Object, World
+from contract.world import METADATA, TABLE, Answer, Object, World
 
 
 def _path(world: World, plural: str = "widgets") -> str:
@@ -249,7 +249,7 @@ async def a_schema_may_be_changed(world: World) -> object:
     }
     changed = await world.json_patch(_path(world), patch)
 
-    async def tried() -> object:
+    async def tried() -> Answer:
         return await world.post(path, widget(world, "b", spec={"size": 1, "color": "green"}), dryRun="All")
 
     answer = await tried()

@@ -1,4 +1,4 @@
-"""What a client finds out about the server before it asks for anything: versions, groups, resources, schemas, health."""
+"""What a client finds out before it asks for anything: versions, groups, resources, schemas, health."""
 
 from __future__ import annotations
 

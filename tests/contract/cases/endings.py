@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
 
 from contract.case import case
 from contract.normal import events, names, pick, verdict
 from contract.things import budget, config, deployment, pod, running, secret, thing
-from contract.world import PATIENCE, Answer, Object, World
+from contract.world import PATIENCE, Answer, Json, Object, World
 
 HOLD = "example.com/hold"
 NODE = {"nodeName": "some-node"}
 
 
-def _options(**more: Any) -> Object:
+def _options(**more: Json) -> Object:
     return {"apiVersion": "v1", "kind": "DeleteOptions", **more}
 
 
@@ -282,11 +281,11 @@ async def an_orphaned_deployment_leaves_its_replica_set(world: World) -> object:
 # -- eviction ---------------------------------------------------------------------------------------------------------
 
 
-def _eviction(name: str = "a", **more: Any) -> Object:
+def _eviction(name: str = "a", **more: Json) -> Object:
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, **more}
 
 
-async def _guarded(world: World, **spec: Any) -> str:
+async def _guarded(world: World, **spec: Json) -> str:
     """A ready pod and a budget that has been counted."""
     await world.have(world.at("pods"), pod("a", NODE, app="a"))
     await world.must(world.merge(world.at("pods/a/status"), running()))
@@ -319,8 +318,7 @@ async def an_eviction_against_its_budget_is_put_off(world: World) -> object:
 @case
 async def an_eviction_within_its_budget_is_done_and_counted(world: World) -> object:
     path = await _guarded(world, minAvailable=0)
-    answer = await world.post(path, _eviction())
-    return answer
+    return await world.post(path, _eviction())
 
 
 @case

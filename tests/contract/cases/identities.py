@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from contract.case import case
 from contract.normal import pick, verdict
 from contract.things import pod, thing
-from contract.world import Answer, Object, World
+from contract.world import Answer, Json, Object, World
 
 AUTHENTICATION = "authentication.k8s.io/v1"
 AUTHORIZATION = "authorization.k8s.io/v1"
+NONSENSE = "nonsense"
 
 
-def _request(**spec: Any) -> Object:
+def _request(**spec: Json) -> Object:
     return {"apiVersion": AUTHENTICATION, "kind": "TokenRequest", "spec": spec}
 
 
@@ -26,7 +25,7 @@ async def _account(world: World, name: str = "robot") -> str:
     return world.at(f"serviceaccounts/{name}/token")
 
 
-async def _token(world: World, **spec: Any) -> str:
+async def _token(world: World, **spec: Json) -> str:
     path = await _account(world)
     return (await world.have(path, _request(**spec)))["status"]["token"]
 
@@ -37,7 +36,7 @@ async def _who(world: World, token: str) -> Answer:
 
 def _user(answer: Answer) -> object:
     """Without the number of the one token, which is chance."""
-    user = answer["status"].get("userInfo") or answer["status"].get("user") or {}
+    user: Object = answer["status"].get("userInfo") or answer["status"].get("user") or {}
     extra = {
         key: value
         for key, value in user.get("extra", {}).items()
@@ -146,8 +145,8 @@ async def a_token_for_another_audience_is_not_taken(world: World) -> object:
 @case
 async def a_stranger_is_not_authorized(world: World) -> object:
     return [
-        await world.ask("GET", world.at("pods"), token="nonsense"),
-        (await world.ask("GET", "/version", token="nonsense")).code,
+        await world.ask("GET", world.at("pods"), token=NONSENSE),
+        (await world.ask("GET", "/version", token=NONSENSE)).code,
     ]
 
 

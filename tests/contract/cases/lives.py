@@ -7,7 +7,7 @@ import re
 from contract.case import case
 from contract.normal import names, pick, verdict
 from contract.things import config, deployment, job, labelled, node, pod, secret, thing
-from contract.world import World
+from contract.world import Answer, World
 
 
 @case
@@ -283,7 +283,7 @@ async def a_pod_takes_the_value_of_its_priority_class(world: World) -> object:
     wanted = thing("PriorityClass", name, "scheduling.k8s.io/v1", value=1000, preemptionPolicy="Never")
     await world.have(world.top("priorityclasses", "scheduling.k8s.io/v1"), wanted)
 
-    async def made() -> object:
+    async def made() -> Answer:
         return await world.post(world.at("pods"), pod(spec={"priorityClassName": name}), dryRun="All")
 
     # The server reads classes from a copy that follows.
@@ -337,7 +337,7 @@ async def a_limit_range_fills_in_and_refuses(world: World) -> object:
     }
     await world.have(world.at("limitranges"), thing("LimitRange", "a", spec={"limits": [limits]}))
 
-    async def filled() -> object:
+    async def filled() -> Answer:
         return await world.post(world.at("pods"), pod(), dryRun="All")
 
     answer = await filled()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from contract.case import case
@@ -12,7 +12,7 @@ from contract.things import secret
 from contract.world import METADATA, TABLE, Object, World
 
 
-def _named(name: str) -> object:
+def _named(name: str) -> Callable[[Object], bool]:
     def check(event: Object) -> bool:
         return field(event, "object.metadata.name") == name
 

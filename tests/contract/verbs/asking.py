@@ -158,7 +158,7 @@ SESSIONS: Final = (
             do("delete crd widgets.{tag}.example.com"),
             do("get widgets.{tag}.example.com"),
         ),
-    ),  # fmt: skip
+    ),
     Session(
         "what_is_not_served_is_said_so",
         (

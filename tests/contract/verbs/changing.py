@@ -175,7 +175,8 @@ SESSIONS: Final = (
             do("rollout status deployment/web"),
             do("delete deployment web"),
             script(
-                "for n in 1 2 3 4 5 6 7 8 9 10; do $KUBECTL get rs -o name | grep -q . || break; sleep 0.3; done; $KUBECTL get rs -o name"
+                "for n in $(seq 40); do $KUBECTL get rs -o name | grep -q . || break; sleep 0.1; done; "
+                "$KUBECTL get rs -o name"
             ),
         ),
     ),

@@ -157,7 +157,7 @@ SESSIONS: Final = (
             do("rollout status deployment/web"),
             do(
                 "describe deployment web",
-                keep="^(?!Events|  Type|  ---|  Normal|OldReplicaSets|NewReplicaSet|Conditions|  Available|  Progressing)",
+                keep="^(?!Events|  Type|  ---|  Normal|OldReplica|NewReplica|Conditions|  Available|  Progressing)",
             ),
             do("describe job a", keep="^(?!Events|  Type|  ---|  Normal)"),
             do("describe configmap a"),

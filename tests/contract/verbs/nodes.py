@@ -98,5 +98,5 @@ SESSIONS: Final = (
             do("delete pod a --force --grace-period=0"),
             do(f"delete node {NODE}"),
         ),
-    ),  # fmt: skip
+    ),
 )

@@ -25,7 +25,8 @@ SESSIONS: Final = (
             do("wait --for=condition=Suspended job/a --timeout=10s"),
             do("wait --for=delete configmap/nothing --timeout=1s"),
             script(
-                "($KUBECTL delete configmap a >/dev/null; :) & $KUBECTL wait --for=delete configmap/a --timeout=10s; wait",
+                "$KUBECTL delete configmap a >/dev/null & "
+                "$KUBECTL wait --for=delete configmap/a --timeout=10s; wait",
                 keep="nothing at all",
             ),
             do("wait --for=condition=Ready pod/nothing --timeout=1s"),

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tangram.sandbox.nodes.commands import Pause, Pretend, Say, Scene, Step, steps_of
+from tangram.sandbox.nodes.commands import steps_of
 from tangram.sandbox.nodes.plans import filled
+from tangram.sandbox.nodes.steps import Pause, Pretend, Say, Scene, Step
 
 MOST_STEPS = 8
 SCENE = Scene(

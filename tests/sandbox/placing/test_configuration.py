@@ -49,6 +49,7 @@ def test_extenders_that_may_be_passed_over_come_last() -> None:
     assert [each.url for each in read.extenders] == ["http://second", "http://first"]
 
 
+NOTHING: dict[str, Any] = {}
 BINDER = {"urlPrefix": "http://one", "bindVerb": "bind"}
 
 
@@ -57,9 +58,9 @@ BINDER = {"urlPrefix": "http://one", "bindVerb": "bind"}
     [
         pytest.param({"parallelism": 16}, "parallelism", id="a field it would pass over"),
         pytest.param(
-            {"profiles": [{"schedulerName": "a", "plugins": {}}]}, "plugins", id="plugins of a profile"
+            {"profiles": [{"schedulerName": "a", "plugins": NOTHING}]}, "plugins", id="plugins of a profile"
         ),
-        pytest.param({"profiles": [{"pluginConfig": []}]}, "pluginConfig", id="arguments of plugins"),
+        pytest.param({"profiles": [{"pluginConfig": [NOTHING]}]}, "pluginConfig", id="arguments of plugins"),
         pytest.param({"profiles": [{"schedulerName": "a"}] * 2}, "schedulerName", id="one name twice"),
         pytest.param({"profiles": []}, "schedulerName", id="no profile"),
         pytest.param({"percentageOfNodesToScore": 101}, "percentageOfNodesToScore", id="more than all nodes"),

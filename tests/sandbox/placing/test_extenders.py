@@ -48,13 +48,14 @@ async def served(peer: Peer, tls: ssl.SSLContext | None = None) -> AsyncGenerato
 
 
 def described(url: str, **more: Any) -> Extender:  # noqa: ANN401 - of the record
-    verbs: dict[str, Any] = {
+    given: dict[str, Any] = {
         "filter": "filter",
         "prioritize": "prioritize",
         "preempt": "preempt",
         "bind": "bind",
     }
-    return Extender(url=url, **{**verbs, "cached": True, **more})
+    given |= {"cached": True, **more}
+    return Extender(url=url, **given)
 
 
 async def filtered(peer: Peer, **more: Any) -> Filtered:  # noqa: ANN401 - the same
@@ -98,15 +99,19 @@ async def test_answers_are_read_as_kube_scheduler_reads_them(text: str, read: Fi
     ("peer", "told"),
     [
         pytest.param(Peer('{"Error": "not now"}'), "^not now$", id="an error"),
-        pytest.param(Peer("{}", 202), "failed filter with extender at URL .*/filter, code 202", id="another status"),
+        pytest.param(
+            Peer("{}", 202), "failed filter with extender at URL .*/filter, code 202", id="another status"
+        ),
         pytest.param(Peer(""), "^EOF$", id="nothing"),
         pytest.param(Peer("oops"), "invalid character 'o' looking for beginning of value", id="no JSON"),
         pytest.param(Peer("[]"), "cannot unmarshal array", id="a list"),
         pytest.param(Peer('{"NodeNames": "a"}'), "cannot unmarshal string", id="a text for a list"),
-        pytest.param(Peer('{"NodeNames": ["moon"]}'), 'claims a filtered node "moon"', id="a node nobody offered"),
+        pytest.param(
+            Peer('{"NodeNames": ["moon"]}'), 'claims a filtered node "moon"', id="a node nobody offered"
+        ),
         pytest.param(Peer("[" * 100_000), "invalid character", id="lists without end"),
     ],
-)  # fmt: skip
+)
 async def test_what_cannot_be_used_is_a_failure_with_a_sentence(peer: Peer, told: str) -> None:
     with pytest.raises(ExtenderFailed, match=told):
         await filtered(peer)

@@ -34,37 +34,59 @@ def wanted(*rules: dict[str, Any]) -> dict[str, Any]:
         pytest.param(pod("p", {"example.com/card": 1}), {"large"}, id="a card"),
         pytest.param(pod("p", {"example.com/ignored": 1}), {"large", "small"}, id="what an extender counts"),
         pytest.param(pod("p", overhead={"cpu": "1500m"}), {"large"}, id="overhead"),
-        pytest.param(pod("p", resources={"requests": {"cpu": "7"}}), {"large"}, id="resources of the whole pod"),
         pytest.param(
-            pod("p", initContainers=[{"resources": {"requests": {"cpu": "3"}}}]), {"large"}, id="an init container"
+            pod("p", resources={"requests": {"cpu": "7"}}), {"large"}, id="resources of the whole pod"
         ),
         pytest.param(
-            pod("p", initContainers=[{"restartPolicy": "Always", "resources": {"requests": {"cpu": "1500m"}}}]),
+            pod("p", initContainers=[{"resources": {"requests": {"cpu": "3"}}}]),
+            {"large"},
+            id="an init container",
+        ),
+        pytest.param(
+            pod(
+                "p", initContainers=[{"restartPolicy": "Always", "resources": {"requests": {"cpu": "1500m"}}}]
+            ),
             {"large"},
             id="a sidecar",
         ),
-        pytest.param(pod("p", tolerations=[{"operator": "Exists"}]), {"large", "small", "tainted", "cordoned"}, id="all tolerated"),
+        pytest.param(
+            pod("p", tolerations=[{"operator": "Exists"}]),
+            {"large", "small", "tainted", "cordoned"},
+            id="all tolerated",
+        ),
         pytest.param(pod("p", tolerations=[{**BUSY}]), {"large", "small", "tainted"}, id="a taint tolerated"),
-        pytest.param(pod("p", tolerations=[{**BUSY, "value": "no"}]), {"large", "small"}, id="another value tolerated"),
+        pytest.param(
+            pod("p", tolerations=[{**BUSY, "value": "no"}]), {"large", "small"}, id="another value tolerated"
+        ),
         pytest.param(pod("p", nodeSelector={"zone": "east"}), {"large"}, id="a selector"),
-        pytest.param(pod("p", **wanted({"key": "rank", "operator": "Gt", "values": ["4"]})), {"large"}, id="a number"),
-        pytest.param(pod("p", **wanted({"key": "zone", "operator": "DoesNotExist"})), {"small"}, id="no label"),
-        pytest.param(pod("p", **wanted({"key": "zone", "operator": "Later"})), set[str](), id="an unknown operator"),
+        pytest.param(
+            pod("p", **wanted({"key": "rank", "operator": "Gt", "values": ["4"]})), {"large"}, id="a number"
+        ),
+        pytest.param(
+            pod("p", **wanted({"key": "zone", "operator": "DoesNotExist"})), {"small"}, id="no label"
+        ),
+        pytest.param(
+            pod("p", **wanted({"key": "zone", "operator": "Later"})), set[str](), id="an unknown operator"
+        ),
         pytest.param(pod("p", **terms("podAffinity", "friend")), {"small"}, id="near a friend"),
         pytest.param(pod("p", **terms("podAffinity", "friend", "other")), set[str](), id="near two at once"),
         pytest.param(pod("p", **terms("podAntiAffinity", "friend")), {"large"}, id="away from a friend"),
         pytest.param(
-            pod("p", **terms("podAffinity", "kin"), labels={"app": "kin"}), {"large", "small"}, id="the first of its kind"
+            pod("p", **terms("podAffinity", "kin"), labels={"app": "kin"}),
+            {"large", "small"},
+            id="the first of a kind",
         ),
         pytest.param(pod("p", labels={"app": "disliked"}), {"large"}, id="where nobody minds it"),
-        pytest.param(pod("p", labels={"app": "disliked"}, namespace="other"), {"large", "small"}, id="unknown there"),
+        pytest.param(
+            pod("p", labels={"app": "disliked"}, namespace="other"), {"large", "small"}, id="unknown there"
+        ),
         pytest.param(
             pod("p", **terms("podAntiAffinity", "far", namespaceSelector={"matchLabels": {"team": "red"}})),
             {"large"},
             id="away from another namespace",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_node_is_left_exactly_when_no_rule_objects(asks: Pod, fits: set[str]) -> None:
     seen = picture(
         [

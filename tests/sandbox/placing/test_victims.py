@@ -13,7 +13,7 @@ from tangram.sandbox.placing.selectors import read_selector
 from tangram.sandbox.placing.trying import Unfit
 
 
-def urgent(cpu: str = "8", **more: Any) -> Pod:
+def urgent(cpu: str = "8", **more: Any) -> Pod:  # noqa: ANN401 - of `pod`
     return pod("urgent", {"cpu": cpu}, priority=100, **more)
 
 

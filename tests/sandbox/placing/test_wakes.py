@@ -27,15 +27,15 @@ SPREAD = {
 }
 
 
-def new_node(**more: Any) -> News:
+def new_node(**more: Any) -> News:  # noqa: ANN401 - of `pod`
     return News(What.NODE, node=(None, node("n", **more)))
 
 
-def gone(**more: Any) -> News:
+def gone(**more: Any) -> News:  # noqa: ANN401 - of `pod`
     return News(What.POD_GONE, pod=(None, pod("x", on="n", **more)))
 
 
-def came(**more: Any) -> News:
+def came(**more: Any) -> News:  # noqa: ANN401 - of `pod`
     return News(What.POD_BOUND, pod=(None, pod("x", on="n", **more)))
 
 
@@ -46,9 +46,19 @@ def came(**more: Any) -> News:
         pytest.param(FIT, PLAIN, came(), False, id="no room by a pod that came"),
         pytest.param(FIT, PLAIN, new_node(), True, id="a node that is large enough"),
         pytest.param(FIT, PLAIN, new_node(cpu="3"), False, id="a node that is too small"),
-        pytest.param(FIT, PLAIN, News(What.NODE, node=(node("n", cpu="3"), node("n", cpu="5"))), True, id="a node that grew"),
         pytest.param(
-            FIT, PLAIN, News(What.NODE, node=(node("n", memory="1Gi"), node("n"))), False, id="more of what is not asked for"
+            FIT,
+            PLAIN,
+            News(What.NODE, node=(node("n", cpu="3"), node("n", cpu="5"))),
+            True,
+            id="a node that grew",
+        ),
+        pytest.param(
+            FIT,
+            PLAIN,
+            News(What.NODE, node=(node("n", memory="1Gi"), node("n"))),
+            False,
+            id="more of what is not asked for",
         ),
         pytest.param(
             FIT,
@@ -58,22 +68,46 @@ def came(**more: Any) -> News:
             id="a pod that shrank",
         ),
         pytest.param(TAINTS, PLAIN, new_node(taints=[BUSY]), False, id="another tainted node"),
-        pytest.param(TAINTS, PLAIN, News(What.NODE, node=(node("n", taints=[BUSY]), node("n"))), True, id="a taint that went"),
-        pytest.param(TAINTS, PLAIN, gone(), False, id="a pod that went from a tainted node"),
-        pytest.param(UNSCHEDULABLE, PLAIN, News(What.NODE, node=(node("n", cordoned=True), node("n"))), True, id="uncordoned"),
         pytest.param(
-            NODE_AFFINITY, pod("p", nodeSelector={"zone": "east"}), new_node(labels={"zone": "east"}), True, id="the zone"
+            TAINTS,
+            PLAIN,
+            News(What.NODE, node=(node("n", taints=[BUSY]), node("n"))),
+            True,
+            id="a taint that went",
         ),
-        pytest.param(NODE_AFFINITY, pod("p", nodeSelector={"zone": "east"}), new_node(), False, id="another zone"),
+        pytest.param(TAINTS, PLAIN, gone(), False, id="a pod that went from a tainted node"),
+        pytest.param(
+            UNSCHEDULABLE,
+            PLAIN,
+            News(What.NODE, node=(node("n", cordoned=True), node("n"))),
+            True,
+            id="uncordoned",
+        ),
+        pytest.param(
+            NODE_AFFINITY,
+            pod("p", nodeSelector={"zone": "east"}),
+            new_node(labels={"zone": "east"}),
+            True,
+            id="the zone",
+        ),
+        pytest.param(
+            NODE_AFFINITY, pod("p", nodeSelector={"zone": "east"}), new_node(), False, id="another zone"
+        ),
         pytest.param(PORTS, pod("p", containers=PORT), gone(containers=PORT), True, id="the port is free"),
         pytest.param(PORTS, pod("p", containers=PORT), gone(), False, id="not the port"),
-        pytest.param(SPREADING, pod("p", topologySpreadConstraints=[SPREAD]), came(labels={"app": "web"}), True, id="alike"),
+        pytest.param(
+            SPREADING,
+            pod("p", topologySpreadConstraints=[SPREAD]),
+            came(labels={"app": "web"}),
+            True,
+            id="alike",
+        ),
         pytest.param(SPREADING, pod("p", topologySpreadConstraints=[SPREAD]), came(), False, id="not alike"),
         pytest.param(SPREADING, PLAIN, News(What.NODE_GONE), True, id="a domain less"),
         pytest.param(FIT, PLAIN, News(What.NODE_GONE), False, id="a node less"),
         pytest.param(POD_AFFINITY, PLAIN, came(), True, id="somebody to be near to"),
     ],
-)  # fmt: skip
+)
 def test_news_are_worth_a_try_if_the_rule_in_the_way_could_answer_otherwise(
     rule: str, asks: Pod, news: News, *, worth: bool
 ) -> None:

@@ -10,6 +10,7 @@ a node that is gone is removed by `node_leftovers`.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from typing import Final, Literal
 
 from tangram.daemon.running import Supervisor
@@ -41,6 +42,10 @@ class Garbage:
         self._dependents: defaultdict[str, set[str]] = defaultdict(set)
         self._absent: OrderedDict[str, None] = OrderedDict()
         self._followed: set[int] = set()
+        self.gone: Final[list[Callable[[Object], None]]] = []
+        """Who hears of every object that is gone, whatever its kind."""
+        self._undecided: set[str] = set()
+        """Whose owners are of a kind that nobody knows, yet."""
         self.queue: Final = WorkQueue[str](COMPONENT, self.look)
 
     async def follow_everything(self, supervisor: Supervisor) -> None:
@@ -50,6 +55,9 @@ class Garbage:
             if kind.verbs >= NEEDED and place not in NOT_FOLLOWED:
                 self._follow(self._hands.copies.of(kind.resource, metadata_only))
         await self._hands.copies.begin(supervisor)
+        undecided, self._undecided = self._undecided, set()
+        for uid in undecided:
+            self.queue.add(uid)
 
     def _follow(self, copy: Copy) -> None:
         if id(copy) in self._followed:
@@ -81,6 +89,7 @@ class Garbage:
     def _gone(self, thing: Object) -> None:
         uid = uid_of(thing)
         self._places.pop(uid, None)
+        self._undecided.discard(uid)
         self._remember_absent(uid)
         for owner in _owner_uids(thing):
             self._dependents[owner].discard(uid)
@@ -90,6 +99,8 @@ class Garbage:
         for dependent in self._dependents.get(uid, ()):
             self.queue.add(dependent)
         self.queue.forget(uid)
+        for listener in self.gone:
+            listener(thing)
 
     def _wake_waiting(self, owners: set[str]) -> None:
         """Owners that wait until they own nothing may have come to that."""
@@ -138,8 +149,11 @@ class Garbage:
         if owner["uid"] in self._absent:
             return "absent"
         resource = self._served.of(owner["apiVersion"], owner["kind"])
-        if resource is None or (resource.namespaced and not namespace):
-            # Of a kind that nobody knows, or one that cannot be an owner here: no reason to delete anything.
+        if resource is None:
+            self._undecided.add(uid_of(dependent))
+            return "solid"
+        if resource.namespaced and not namespace:
+            # One in a namespace cannot own what is in none: no reason to delete anything.
             return "solid"
         found = await self._hands.read(resource, Key(namespace if resource.namespaced else "", owner["name"]))
         if found is None or uid_of(found) != owner["uid"]:

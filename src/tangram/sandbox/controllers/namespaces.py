@@ -1,7 +1,7 @@
 """The end of a namespace: its pods first, then everything else in it, then the namespace itself.
 
 A namespace goes when nothing is left in it. What is left is written into its conditions, so that whoever waits sees for
-what. Leftovers are looked at again when one of them goes, or after a few seconds for kinds that nobody follows.
+what. Leftovers are looked at again when one of them goes, and from time to time for those of kinds that nobody follows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Final
 
 from tangram.kube.errors import NOT_FOUND, ApiError
-from tangram.kube.objects import Object
+from tangram.kube.objects import Key, Object
 from tangram.sandbox.controllers.hands import BACKGROUND, Hands, copied
 from tangram.sandbox.controllers.reading import (
     Now,
@@ -30,7 +30,7 @@ from tangram.sandbox.controllers.work import WorkQueue
 
 FINALIZER: Final = "kubernetes"
 METHOD_NOT_ALLOWED: Final = 405
-AGAIN_S: Final = 5.0
+AGAIN_S: Final = 15.0
 DISCOVERY, PARSING, FAILURE = (
     "NamespaceDeletionDiscoveryFailure",
     "NamespaceDeletionGroupVersionParsingFailure",
@@ -53,7 +53,6 @@ class Namespaces:
         self._copy = hands.copies.of(NAMESPACES)
         self.queue: Final = WorkQueue[str]("namespace-controller", self.look)
         self._copy.listeners.append(self._changed)
-        hands.copies.of(PODS).listeners.append(self._content_changed)
 
     def _changed(self, before: Object | None, after: Object | None) -> None:
         if after is None:
@@ -61,16 +60,15 @@ class Namespaces:
         elif is_going(after):
             self.queue.add(key_of(after).name)
 
-    def _content_changed(self, before: Object | None, after: Object | None) -> None:
-        if before is None or after is not None:
-            return
-        name = key_of(before).namespace
-        namespace = self._copy.get(key_of({"metadata": {"name": name}}))
+    def thing_gone(self, thing: Object) -> None:
+        """Something is gone; if its namespace is going, that may have been the last in it."""
+        name = key_of(thing).namespace
+        namespace = self._copy.get(Key("", name)) if name else None
         if namespace is not None and is_going(namespace):
             self.queue.add(name)
 
     async def look(self, name: str) -> None:
-        namespace = self._copy.get(key_of({"metadata": {"name": name}}))
+        namespace = self._copy.get(Key("", name))
         if (
             namespace is None
             or not is_going(namespace)

@@ -91,6 +91,8 @@ class Controllers:
         # Last, because it keeps of kinds that nobody else follows only who they are.
         quotas = Quotas(hands, served)
         self._garbage = Garbage(hands, served)
+        namespaces = Namespaces(hands, served)
+        self._garbage.gone.append(namespaces.thing_gone)
         return {
             "ReplicaSets": ReplicaSets(hands).queue,
             "Deployments": Deployments(hands).queue,
@@ -101,7 +103,7 @@ class Controllers:
             "CronJobs": CronJobs(hands).queue,
             "budgets": Budgets(hands, served).queue,
             "quotas": quotas.queue,
-            "namespaces": Namespaces(hands, served).queue,
+            "namespaces": namespaces.queue,
             "accounts": accounts.queue,
             "node taints": NodeTaints(hands).queue,
             "heartbeats": Heartbeats(hands, by_node).queue,

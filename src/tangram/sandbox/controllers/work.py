@@ -77,6 +77,8 @@ class WorkQueue(Generic[Name]):
                     self._busy.add(name)
                     looks.create_task(self._one(name, room))
         finally:
+            # Begun again, it looks once more at what it was looking at.
+            self._ready |= dict.fromkeys(self._busy)
             self._busy.clear()
             self._some.set()
 

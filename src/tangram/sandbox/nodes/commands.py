@@ -9,57 +9,17 @@ with these joined by `;`, `&&`, `||` or inside `while true; do ...; done`. Every
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from tangram.sandbox.nodes.shell_words import OPERATORS, NotUnderstood, Word, words_of
+from tangram.sandbox.nodes.small_commands import SMALL, assigns
+from tangram.sandbox.nodes.steps import Exit, Pause, Pretend, Scene, Steps
 
 _SHELLS: Final = ("sh", "bash", "ash", "dash")
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DEEPEST: Final = 8
 _SHORTEST_TURN_S: Final = 0.05
 """A loop that turns faster would only heat the laptop."""
-
-
-class Say(msgspec.Struct, frozen=True):
-    """A line on standard output."""
-
-    text: str
-
-
-class Pause(msgspec.Struct, frozen=True):
-    """Nothing for so long; None is for ever."""
-
-    seconds: float | None
-
-
-class Pretend(msgspec.Struct, frozen=True):
-    """A command that only a real machine could run."""
-
-    command: str
-
-
-Step = Say | Pause | Pretend
-Steps = Generator[Step, None, int]
-"""Ends with an exit status."""
-
-
-class _Exit(Exception):  # noqa: N818 - no error: the word exit
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command can see."""
-
-    environment: Mapping[str, str] = {}
-    nodes: tuple[str, ...] = ()
-    """Device nodes in the container."""
-    hostname: str = ""
-    date: Callable[[], str] = str
 
 
 def steps_of(argv: Sequence[str], scene: Scene) -> Steps:
@@ -69,7 +29,7 @@ def steps_of(argv: Sequence[str], scene: Scene) -> Steps:
         return 0
     try:
         return (yield from _command(list(argv), scene, dict(scene.environment), 0))
-    except _Exit as end:
+    except Exit as end:
         return end.status
 
 
@@ -87,8 +47,8 @@ def _command(argv: list[str], scene: Scene, environment: dict[str, str], depth: 
             return 0
         return (yield from _own_shell(words, scene, environment, depth + 1))
     if name == "exec" and arguments:
-        raise _Exit((yield from _command(arguments, scene, environment, depth)))
-    simple = _SIMPLE.get(name)
+        raise Exit((yield from _command(arguments, scene, environment, depth)))
+    simple = SMALL.get(name)
     if simple is None:
         yield Pretend(" ".join(argv))
         return 0
@@ -99,7 +59,7 @@ def _own_shell(words: Sequence[Word | str], scene: Scene, environment: dict[str,
     """A shell inside another: its variables and its end are its own."""
     try:
         return (yield from _script(words, scene, dict(environment), depth))
-    except _Exit as end:
+    except Exit as end:
         return end.status
 
 
@@ -128,7 +88,7 @@ def _script(words: Sequence[Word | str], scene: Scene, environment: dict[str, st
 
 def _statement(words: Sequence[Word | str], scene: Scene, environment: dict[str, str], depth: int) -> Steps:
     argv = [word.text(environment) for word in words if isinstance(word, Word)]
-    while argv and _assigns(argv[0]):
+    while argv and assigns(argv[0]):
         name, _, value = argv.pop(0).partition("=")
         environment[name] = value
     if not argv:
@@ -197,147 +157,3 @@ def _index(words: Sequence[Word | str], text: str) -> int:
 
 def _says(word: Word | str, text: str) -> bool:
     return isinstance(word, Word) and word.plain == text
-
-
-def _assigns(word: str) -> bool:
-    name, equals, _ = word.partition("=")
-    return bool(equals) and name.isidentifier() and name.isascii()
-
-
-# ---- the commands
-
-
-def _sleep(arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:
-    total = 0.0
-    for word in arguments:
-        seconds = _seconds(word)
-        if word in ("infinity", "inf"):
-            yield Pause(None)
-            return 0
-        if seconds is None:
-            yield Say(f"sleep: invalid number '{word}'")
-            return 1
-        total += seconds
-    if not arguments:
-        yield Say("sleep: missing operand")
-        return 1
-    yield Pause(total)
-    return 0
-
-
-def _seconds(word: str) -> float | None:
-    unit = _UNITS.get(word[-1:], None)
-    number = word[:-1] if unit is not None else word
-    digits = number.replace(".", "", 1)
-    if not (digits.isascii() and digits.isdigit()) or len(number) > 12:
-        return None
-    return float(number) * (unit or 1)
-
-
-def _echo(arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:
-    words = list(arguments)
-    while words and words[0] in ("-n", "-e", "-E", "-ne", "-en"):
-        words.pop(0)
-    for line in " ".join(words).split("\n"):
-        yield Say(line)
-    return 0
-
-
-def _env(arguments: Sequence[str], _scene: Scene, environment: dict[str, str]) -> Steps:
-    if arguments:
-        status = 0
-        for name in arguments:
-            if name in environment:
-                yield Say(environment[name])
-            else:
-                status = 1
-        return status
-    for name, value in sorted(environment.items()):
-        yield Say(f"{name}={value}")
-    return 0
-
-
-def _ls(arguments: Sequence[str], scene: Scene, _environment: dict[str, str]) -> Steps:
-    status = 0
-    paths = [word for word in arguments if not word.startswith("-")] or ["/"]
-    for path in paths:
-        inside = sorted(
-            {
-                rest.split("/")[0]
-                for node in scene.nodes
-                if (rest := node.removeprefix(path.rstrip("/") + "/")) != node
-            }
-        )
-        if path in scene.nodes:
-            yield Say(path)
-        elif inside or path in ("/", "/dev"):
-            for name in inside:
-                yield Say(name)
-        else:
-            yield Say(f"ls: {path}: No such file or directory")
-            status = 1
-    return status
-
-
-def _exit(arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:
-    yield from ()
-    word = arguments[0] if arguments else "0"
-    raise _Exit(int(word) % 256 if word.isascii() and word.isdigit() and len(word) < 10 else 2)
-
-
-def _succeed(_arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:
-    yield from ()
-    return 0
-
-
-def _fail(_arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:
-    yield from ()
-    return 1
-
-
-def _tail(arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:
-    if any(word in ("-f", "-F") for word in arguments):
-        yield Pause(None)
-    return 0
-
-
-def _export(arguments: Sequence[str], _scene: Scene, environment: dict[str, str]) -> Steps:
-    yield from ()
-    for word in arguments:
-        if _assigns(word):
-            name, _, value = word.partition("=")
-            environment[name] = value
-    return 0
-
-
-def _date(_arguments: Sequence[str], scene: Scene, _environment: dict[str, str]) -> Steps:
-    yield Say(scene.date())
-    return 0
-
-
-def _hostname(_arguments: Sequence[str], scene: Scene, _environment: dict[str, str]) -> Steps:
-    yield Say(scene.hostname)
-    return 0
-
-
-def _pause(_arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:
-    yield Pause(None)
-    return 0
-
-
-_SIMPLE: Final = {
-    "sleep": _sleep,
-    "echo": _echo,
-    "env": _env,
-    "printenv": _env,
-    "ls": _ls,
-    "exit": _exit,
-    "true": _succeed,
-    ":": _succeed,
-    "false": _fail,
-    "tail": _tail,
-    "export": _export,
-    "date": _date,
-    "hostname": _hostname,
-    "pause": _pause,
-}

@@ -16,12 +16,13 @@ from typing import Final
 import msgspec
 
 from tangram.kube.objects import Object
-from tangram.sandbox.nodes.commands import Pause, Pretend, Say, Scene, steps_of
+from tangram.sandbox.nodes.commands import steps_of
 from tangram.sandbox.nodes.gifts import Gifts
 from tangram.sandbox.nodes.log_book import LogBook, LogOfRun
 from tangram.sandbox.nodes.occupying import Occupied, Occupying
 from tangram.sandbox.nodes.plans import PRETENDED_S, Plan
 from tangram.sandbox.nodes.pod_specs import Container, kubelet_uid, name_of, namespace_of
+from tangram.sandbox.nodes.steps import Pause, Pretend, Say, Scene
 from tangram.units.ids import PodUid
 from tangram.wire import loose
 

@@ -109,8 +109,10 @@ class Occupying:
         own += [each for each in made if each.card == unit]
         if not own:
             return [f"{card}, whole, {memory_text(spec.memory)}"]
-        percent = "% of compute" if self._is_metax(position) else "of 16 shares of compute"
+        compute = "of 16 shares of compute"
+        if self._is_metax(position):
+            compute = f"% of compute, {self._world.room(unit).policy}"
         return [
-            f"{card}, slice {each.id}: {memory_text(each.memory)} of memory, {each.cores} {percent}"
+            f"{card}, slice {each.id}: {memory_text(each.memory)} of memory, {each.cores} {compute}"
             for each in own
         ]

@@ -1,21 +1,66 @@
-"""Every story there is, in the order in which they are best told."""
+"""Every story there is, in the order in which they are best told, and the telling of one.
+
+A story has namespaces of its own. They are emptied before it begins, so that it can be told again in a sandbox that
+keeps its state; when it has ended they stay as they are, because then people look.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from tangram.kube.api import Api
+from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError
 from tangram.sandbox.scenarios import shared_card
-from tangram.sandbox.scenarios.stage import Scenario, Stage
+from tangram.sandbox.scenarios.stage import LOOK_EVERY_S, Scenario, Stage
 from tangram.sandbox.starting import Sandbox
 
 SCENARIOS: Final[Sequence[Scenario]] = (shared_card.SCENARIO,)
+
+_NAMESPACES: Final = "/api/v1/namespaces"
+_EMPTYING_S: Final = 60.0
 
 
 async def play(
     scenario: Scenario, box: Sandbox, *, tell: Callable[[str], None], look: Callable[[str], None]
 ) -> None:
-    """Tell a story in a running sandbox. Raises `ScenarioFailed`."""
-    tell(f"{scenario.title}")
+    """Tell a story in a running sandbox. Raises `ScenarioFailed`, and `ApiError` where the cluster has another quarrel."""
+    tell(scenario.title)
+    tell(scenario.why)
     tell("")
-    await scenario.play(Stage(box.api, box.machines, tell=tell, look=look))
+    await clear(scenario, box.api)
+    for namespace in scenario.namespaces:
+        await box.api.create(_NAMESPACES, {"metadata": {"name": namespace}})
+    await scenario.play(Stage(box.api, box.machines, scenario.namespaces[0], tell=tell, look=look))
+
+
+async def clear(scenario: Scenario, api: Api) -> None:
+    """Take away what a story left behind."""
+    there = [name for name in scenario.namespaces if await _delete(api, name)]
+    async with asyncio.timeout(_EMPTYING_S):
+        while await _any(api, there):
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _delete(api: Api, namespace: str) -> bool:
+    try:
+        await api.delete(f"{_NAMESPACES}/{namespace}")
+    except ApiError as error:
+        # A conflict is one that is going already.
+        if error.status in (NOT_FOUND, CONFLICT):
+            return error.status == CONFLICT
+        raise
+    return True
+
+
+async def _any(api: Api, namespaces: Iterable[str]) -> bool:
+    for namespace in namespaces:
+        try:
+            await api.get(f"{_NAMESPACES}/{namespace}")
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+        else:
+            return True
+    return False

@@ -1,31 +1,34 @@
 """What a story may do: submit manifests, make things happen to machines, wait, look, and say what it sees.
 
 A story talks to the cluster as people do, over the API server, and ends with checks. The same checks are the tests of
-the scenario, on the embedded control plane and on a real one, so a story cannot promise what does not happen.
+the scenario, on the embedded control plane and on a real one, so a story cannot promise what does not happen. Whatever
+it shows of a pod's cards is read at both ends: the allocation on the pod, and what its containers found.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 import yaml
 from msgspec import Struct
 
 from tangram.kube.api import Api
-from tangram.kube.errors import ApiError
+from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.model.allocations import Share, Tenant
+from tangram.model.nodes import Node
 from tangram.sandbox.nodes.machines import Machines
+from tangram.sandbox.scenarios.granted import Given, agree, given_in
+from tangram.sandbox.scenarios.things import collection_of, is_over, phase_of, waits_because
 from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import read_tenant
 
 PATIENCE_S: Final = 60.0
-LOOK_EVERY_S: Final = 0.1
-MANAGER: Final = "tangram-scenario"
+LOOK_EVERY_S: Final = 0.05
 
 _Found = TypeVar("_Found")
 
@@ -35,14 +38,21 @@ class ScenarioFailed(Exception):  # noqa: N818 - says what is the case
 
 
 class Held(Struct, frozen=True):
-    """Where a pod runs, and the parts of cards it holds there."""
+    """Where a pod runs, the parts of cards it was allotted there, and what its containers found of them."""
 
     node: str
     shares: tuple[Share, ...]
+    given: tuple[Given, ...]
 
     @property
     def cards(self) -> tuple[int, ...]:
         return tuple(sorted({share.index for share in self.shares}))
+
+    @property
+    def card(self) -> int:
+        """Of a pod with one."""
+        (card,) = self.cards
+        return card
 
 
 class Stage:
@@ -52,6 +62,7 @@ class Stage:
         self,
         api: Api,
         machines: Machines,
+        namespace: str,
         *,
         tell: Callable[[str], None],
         look: Callable[[str], None],
@@ -59,83 +70,123 @@ class Stage:
     ) -> None:
         self.api: Final = api
         self.machines: Final = machines
+        self.namespace: Final = namespace
         self.tell: Final = tell
         self.look: Final = look
-        self._clock = clock
+        self.clock: Final = clock
 
     # ---- doing
 
-    async def submit(self, manifests: str) -> None:
-        """Make the objects of a YAML text, as `kubectl apply` would. Raises `ApiError` for one that is refused."""
+    async def submit(self, manifests: str, namespace: str = "") -> None:
+        """Make the objects of a YAML text, as `kubectl create -n` would. Raises `ScenarioFailed` for a refusal."""
         for thing in yaml.safe_load_all(manifests):
-            await self.make(thing)
+            try:
+                await self.make(thing, namespace)
+            except ApiError as error:
+                raise ScenarioFailed(
+                    f"{thing['kind']} {thing['metadata']['name']} was refused: {error.message}"
+                ) from None
 
-    async def make(self, thing: Object) -> Object:
-        return await self.api.create(collection_of(thing), thing)
+    async def make(self, thing: Object, namespace: str = "") -> Object:
+        """Raises `ApiError`."""
+        return await self.api.create(collection_of(thing, namespace or self.namespace), thing)
 
-    async def refusal_of(self, thing: Object) -> str:
-        """What the API server says against an object that it must not take."""
+    async def refusal_of(self, manifest: str) -> str:
+        """What is said against an object that must not be taken."""
+        thing = yaml.safe_load(manifest)
         try:
             await self.make(thing)
         except ApiError as error:
             return error.message
-        raise ScenarioFailed(
-            f"{thing['kind']} {thing['metadata'].get('name')} was taken, and should be refused"
-        )
+        name = thing["metadata"]["name"]
+        raise ScenarioFailed(f"{thing['kind']} {name} was taken, and should be refused")
 
-    async def delete(self, kind: str, name: str, namespace: str = "default") -> None:
-        await self.api.delete(f"{collection_of({'kind': kind, 'metadata': {'namespace': namespace}})}/{name}")
+    async def delete(self, *names: str) -> None:
+        """Have pods end, and wait until they are gone."""
+        for name in names:
+            await self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}")
+        for name in names:
+            await self.until(f"pod {name} is gone", lambda name=name: self._gone(name))
 
     # ---- looking
 
-    async def pod(self, name: str, namespace: str = "default") -> Object:
-        return await self.api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+    async def pod(self, name: str, namespace: str = "") -> Object:
+        return await self.api.get(f"/api/v1/namespaces/{namespace or self.namespace}/pods/{name}")
 
-    async def pods(self, selector: str = "", namespace: str = "default") -> list[Object]:
+    async def pods(self, selector: str = "") -> list[Object]:
         query = {"labelSelector": selector} if selector else {}
-        return await self.api.list_all(f"/api/v1/namespaces/{namespace}/pods", query)
+        return await self.api.list_all(f"/api/v1/namespaces/{self.namespace}/pods", query)
 
-    async def held(self, name: str, namespace: str = "default") -> Held:
-        """What a bound pod holds, by the allocation it carries."""
-        pod = await self.pod(name, namespace)
-        node_name = pod["spec"].get("nodeName", "")
+    async def node(self, name: str) -> Node:
+        """What its agent says of it."""
+        return read_node(await self.api.get(f"/api/v1/nodes/{name}")).node
+
+    async def held(self, name: str, namespace: str = "") -> Held:
+        """What a running pod holds. Raises `ScenarioFailed` where its containers found something else."""
+        return await self.held_by(await self.pod(name, namespace))
+
+    async def held_by(self, pod: Object) -> Held:
+        name, node_name = pod["metadata"]["name"], pod["spec"].get("nodeName", "")
         if not node_name:
             raise ScenarioFailed(f"pod {name} has no node: {waits_because(pod)}")
-        node = read_node(await self.api.get(f"/api/v1/nodes/{node_name}")).node
-        tenant = read_tenant(read_pod(pod), node)
+        tenant = read_tenant(read_pod(pod), await self.node(node_name))
         if not isinstance(tenant, Tenant):
             raise ScenarioFailed(f"pod {name} on {node_name} says nothing believable of its cards")
-        shares = (share for container in tenant.allocation.containers for share in container.shares)
-        return Held(node_name, tuple(shares))
+        shares: list[Share] = []
+        found: list[Given] = []
+        for container in tenant.allocation.containers:
+            log = await self.machines.log_of(pod["metadata"]["namespace"], name, container.name)
+            given = given_in(log)
+            if not agree(container.shares, given):
+                raise ScenarioFailed(
+                    f"container {container.name} of pod {name} was allotted {container.shares}, and found:\n{log}"
+                )
+            shares += container.shares
+            found += given
+        return Held(node_name, tuple(shares), tuple(found))
+
+    async def log(self, name: str) -> str:
+        return await self.machines.log_of(self.namespace, name)
+
+    # ---- waiting
 
     async def until(
         self, what: str, true: Callable[[], Awaitable[_Found | None]], *, within: float = PATIENCE_S
     ) -> _Found:
         """Wait for something that is not None. Raises `ScenarioFailed` after a while."""
-        ends = self._clock() + within
+        ends = self.clock() + within
         while (found := await true()) is None:
-            if self._clock() > ends:
+            if self.clock() > ends:
                 raise ScenarioFailed(f"waited {within:g} s in vain: {what}")
             await asyncio.sleep(LOOK_EVERY_S)
         return found
 
-    async def until_running(self, names: Iterable[str], namespace: str = "default") -> list[Object]:
+    async def until_running(self, *names: str, namespace: str = "") -> None:
         """All of these pods run."""
-        return [await self._until_phase(name, ("Running",), namespace) for name in names]
+        for name in names:
+            await self._until_phase(name, ("Running",), namespace)
 
-    async def until_ended(self, names: Iterable[str], namespace: str = "default") -> list[Object]:
-        return [await self._until_phase(name, ("Succeeded", "Failed"), namespace) for name in names]
+    async def until_all_running(self, selector: str, count: int) -> list[Object]:
+        """So many pods of this label run at once."""
+        seen: list[Object] = []
 
-    async def until_waiting(self, name: str, namespace: str = "default") -> str:
+        async def there() -> list[Object] | None:
+            seen[:] = await self.pods(selector)
+            return list(seen) if [phase_of(pod) for pod in seen] == ["Running"] * count else None
+
+        try:
+            return await self.until(f"{count} pods of {selector} run", there)
+        except ScenarioFailed as failed:
+            late = [pod for pod in seen if phase_of(pod) != "Running"]
+            raise ScenarioFailed(f"{failed}; {len(late)} do not, {_why(late)}") from None
+
+    async def until_waiting(self, name: str) -> str:
         """A scheduler has said why this pod waits; its words."""
 
         async def said() -> str | None:
-            return waits_because(await self.pod(name, namespace)) or None
+            return waits_because(await self.pod(name)) or None
 
         return await self.until(f"a scheduler says why pod {name} waits", said)
-
-    async def log(self, name: str, namespace: str = "default") -> str:
-        return await self.machines.log_of(namespace, name)
 
     # ---- ending
 
@@ -145,50 +196,44 @@ class Stage:
             raise ScenarioFailed(f"{promise}: not so{f', saw {saw}' if saw != '' else ''}")
         self.tell(f"✓ {promise}")
 
-    async def _until_phase(self, name: str, phases: Sequence[str], namespace: str) -> Object:
+    async def _until_phase(self, name: str, phases: Sequence[str], namespace: str) -> None:
         seen: list[Object] = []
 
         async def there() -> Object | None:
             pod = await self.pod(name, namespace)
             seen[:] = [pod]
-            phase = pod.get("status", {}).get("phase")
-            if phase in ("Succeeded", "Failed") and phase not in phases:
-                raise ScenarioFailed(f"pod {name} is {phase}: {pod['status'].get('message', '')}")
-            return pod if phase in phases else None
+            if is_over(pod) and phase_of(pod) not in phases:
+                raise ScenarioFailed(f"pod {name} is {phase_of(pod)}: {pod['status'].get('message', '')}")
+            return pod if phase_of(pod) in phases else None
 
         try:
-            return await self.until(f"pod {name} is {' or '.join(phases)}", there)
+            await self.until(f"pod {name} is {' or '.join(phases)}", there)
         except ScenarioFailed as failed:
-            why = waits_because(seen[0]) if seen else ""
-            raise ScenarioFailed(f"{failed}{f' ({why})' if why else ''}") from None
+            raise ScenarioFailed(f"{failed} {_why(seen)}") from None
+
+    async def _gone(self, name: str) -> bool | None:
+        try:
+            await self.pod(name)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return True
+            raise
+        return None
+
+
+def _why(pods: Sequence[Object]) -> str:
+    reasons = sorted({waits_because(pod) for pod in pods} - {""})
+    return f"({'; '.join(reasons)})" if reasons else "(no scheduler says why)"
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
+    """A story: what is shown in one sentence, why that matters in another, and how it goes."""
+
     name: str
     title: str
-    """One sentence: what is shown."""
+    why: str
     play: Callable[[Stage], Awaitable[None]]
+    namespaces: tuple[str, ...]
+    """Where its pods are, and nobody else's; the first is where manifests without one go."""
     cluster: str = ""
     """The machines it needs, as a cluster file; empty: the usual ones."""
-
-
-def collection_of(thing: Object) -> str:
-    """Where objects of this kind are made."""
-    kind, version = thing["kind"], thing.get("apiVersion") or _VERSIONS.get(thing["kind"], "v1")
-    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    plural = f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
-    if kind in _CLUSTER_WIDE:
-        return f"{base}/{plural}"
-    return f"{base}/namespaces/{thing['metadata'].get('namespace') or 'default'}/{plural}"
-
-
-def waits_because(pod: Object) -> str:
-    """What the scheduler wrote on a pod that it could not place; empty for any other."""
-    for condition in pod.get("status", {}).get("conditions", ()):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return str(condition.get("message", ""))
-    return ""
-
-
-_CLUSTER_WIDE: Final = frozenset({"Namespace", "Node", "PriorityClass", "CustomResourceDefinition"})
-_VERSIONS: Final = {"Job": "batch/v1", "Deployment": "apps/v1", "DaemonSet": "apps/v1"}

@@ -68,8 +68,8 @@ def test_anything_may_be_missing_or_empty_and_the_rules_still_answer(case: Case,
     rules.faults(new, old, "")
 
 
-def emptied(value: object) -> object:
-    return type(value)() if isinstance(value, dict | list | str | int) else value
+def emptied(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    return None if value is None else type(value)()
 
 
 def inside(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON

@@ -38,8 +38,7 @@ def made(start: Object) -> tuple[Rules, Object]:
 def test_the_contents_of_a_namespace_are_let_go_through_a_door_of_their_own() -> None:
     rules, old = made(thing("Namespace"))
     for door, left in (("", ["kubernetes"]), ("finalize", [])):
-        new = copy.deepcopy(old)
-        new["spec"] = {}
+        new = {**copy.deepcopy(old), "spec": Object()}
         rules.prepare_update(new, old, door)
         assert new["spec"].get("finalizers", []) == left
         assert rules.faults(new, old, door) == []
@@ -104,11 +103,12 @@ def test_what_a_kubelet_forgets_to_repeat_is_kept() -> None:
     old["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}]
     new = copy.deepcopy(old)
     del new["metadata"]["ownerReferences"]
-    new["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    status: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    new["status"] = status
     rules.prepare_update(new, old, "status")
-    assert new["status"]["qosClass"] == "BestEffort"
-    assert new["status"]["observedGeneration"] == 3
-    assert new["status"]["conditions"][0]["observedGeneration"] == 2
+    assert status["qosClass"] == "BestEffort"
+    assert status["observedGeneration"] == 3
+    assert status["conditions"][0]["observedGeneration"] == 2
     assert new["metadata"]["ownerReferences"] == old["metadata"]["ownerReferences"]
 
 

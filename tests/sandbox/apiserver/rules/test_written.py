@@ -29,7 +29,7 @@ def written(kind: str, thing: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_is_empty_goes_and_what_is_a_struct_comes() -> None:
-    pod = {
+    pod: dict[str, Any] = {
         "metadata": {"labels": {}, "annotations": None, "creationTimestamp": None},
         "spec": {
             "containers": [{"name": "a", "tty": False, "args": [], "securityContext": {}}],

@@ -1,0 +1,35 @@
+"""Kubernetes objects as far as stories look at them: where they are made, and how far a pod has come."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tangram.kube.objects import Object
+
+_CLUSTER_WIDE: Final = frozenset({"Namespace", "PriorityClass"})
+
+
+def collection_of(thing: Object, namespace: str) -> str:
+    """Where an object is made; in this namespace where it names none and its kind wants one."""
+    kind, version = thing["kind"], thing["apiVersion"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    plural = f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
+    if kind in _CLUSTER_WIDE:
+        return f"{base}/{plural}"
+    return f"{base}/namespaces/{thing['metadata'].get('namespace') or namespace}/{plural}"
+
+
+def phase_of(pod: Object) -> str:
+    return str(pod.get("status", {}).get("phase", ""))
+
+
+def is_over(pod: Object) -> bool:
+    return phase_of(pod) in ("Succeeded", "Failed")
+
+
+def waits_because(pod: Object) -> str:
+    """What the scheduler wrote on a pod that it could not place; empty for any other."""
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message", ""))
+    return ""

@@ -108,13 +108,17 @@ class AgentRun:
     async def _end(self) -> int:
         if self._task is None or self._supervisor is None:
             return 0
-        known = {resource: client for resource in RESOURCES if (client := self.pods.devices.client(resource))}
+        known = {
+            resource: client for resource in RESOURCES if (client := self.pods.devices.door.client(resource))
+        }
         self._supervisor.stop()
         task, self._task = self._task, None
         status = await task
         # Else the kubelet would be asked to start containers with the plugin that has just gone.
         devices = self.pods.devices
-        await until(lambda: all(devices.client(resource) is not each for resource, each in known.items()))
+        await until(
+            lambda: all(devices.door.client(resource) is not each for resource, each in known.items())
+        )
         return status
 
     def adjust(self, **changes: object) -> None:
@@ -173,7 +177,7 @@ class AgentRun:
         devices = self.pods.devices
 
         def so() -> bool:
-            if devices.client(resource) is None:
+            if devices.door.client(resource) is None:
                 return False
             last = devices.plugins.health(resource)
             well = sum(1 for state in last.values() if state == HEALTHY)

@@ -62,7 +62,7 @@ class KubeletPods:
         await self.start()
 
     def plugin(self, resource: str) -> PluginClient:
-        client = self.devices.client(resource)
+        client = self.devices.door.client(resource)
         assert client is not None, f"no plugin has registered {resource}"
         return client
 

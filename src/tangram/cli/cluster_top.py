@@ -37,9 +37,7 @@ from tangram.units.ids import natural_key
 from tangram.units.memory import GIB
 from tangram.vendors.wording import either
 
-MEASURED_ELSEWHERE: Final = (
-    "Given away, as the API server knows it. What cards do with it: 'tangram top' on their node."
-)
+MEASURED_ELSEWHERE: Final = "Shares as they are given away; what cards do now: 'tangram top' on their node."
 _HEADINGS: Final = ("NODE", "CARD", "MEMORY, GiB", "COMPUTE", "PODS")
 _NAME_PART: Final = 4
 """Of the columns one in so many is for a name."""

@@ -33,7 +33,7 @@ def card_lines(nodes: Sequence[NodeStatus], brush: Brush, columns: int) -> list[
     lines = [Line(f"  {'CARD':<{_NUMBERS}}  {'MEMORY':<15}  {'COMPUTE':<15}  PODS", "bold")]
     for node in nodes:
         free = f"{node.cards_free} of {len(node.cards)} free"
-        heading = f"  {cards_in_words(node.cards)}, {free}{faults_in_words(node)}"
+        heading = f"  {', '.join(filter(None, (cards_in_words(node.cards), free, faults_in_words(node))))}"
         state = STATE_WORDS[node.state]
         name = cut(node.node, max(columns - len(heading) - len(state) - 2, _SHORTEST_NAME))
         lines.append(Line(f"{name}  {state}{heading}", f"bold {STATE_STYLES[node.state]}".strip()))

@@ -70,9 +70,9 @@ def cards_in_words(cards: Sequence[CardStatus]) -> str:
 
 
 def faults_in_words(node: NodeStatus) -> str:
-    """How many of its cards take no pods, if any."""
+    """How many of its cards take no pods; nothing where all do."""
     states = Counter(card.state for card in node.cards)
-    return "".join(f", {states[state]} {state}" for state in (UNHEALTHY, CORDONED) if states[state])
+    return ", ".join(f"{states[state]} {state}" for state in (UNHEALTHY, CORDONED) if states[state])
 
 
 def aligned(rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:

@@ -34,7 +34,7 @@ def node_lines(nodes: Sequence[NodeStatus], brush: Brush, columns: int) -> list[
             f"{node.cards_free}/{len(node.cards)}",
             percent_of(node.memory_used, node.memory, brush),
             percent_of(node.compute_used, node.compute, brush),
-            f"{cards_in_words(node.cards)}{faults_in_words(node)}",
+            ", ".join(filter(None, (faults_in_words(node), cards_in_words(node.cards)))),
         )
         for node in nodes
     ]
@@ -79,7 +79,7 @@ def group_lines(nodes: Sequence[NodeStatus], columns: int) -> list[Line]:
 
 
 def _kind(node: NodeStatus) -> str:
-    return f"{cards_in_words(node.cards)}{faults_in_words(node)}"
+    return ", ".join(filter(None, (cards_in_words(node.cards), faults_in_words(node))))
 
 
 def _fullness(node: NodeStatus) -> str:

@@ -51,7 +51,7 @@ def show_status(screen: Screen, report: StatusReport, brush: Brush, room: Room) 
 def status_lines(report: StatusReport, brush: Brush, room: Room) -> list[Line]:
     """The page, line by line."""
     columns = _UNLIMITED if room.columns is None else max(room.columns, _NARROWEST)
-    top = _summary(report.totals, brush)
+    top = _summary(report.totals, brush, columns)
     bottom = [
         *_plain_nodes(report.plain_nodes),
         *_waiting(report.pending, columns),
@@ -62,7 +62,7 @@ def status_lines(report: StatusReport, brush: Brush, room: Room) -> list[Line]:
     return [line._replace(text=line.text[:columns]) for line in lines]
 
 
-def _summary(totals: Totals, brush: Brush) -> list[Line]:
+def _summary(totals: Totals, brush: Brush, columns: int) -> list[Line]:
     states = [
         f"{totals.cards_free:,} free",
         *([f"{totals.cards_unhealthy:,} unhealthy"] if totals.cards_unhealthy else []),
@@ -79,7 +79,7 @@ def _summary(totals: Totals, brush: Brush) -> list[Line]:
     memory = f"{amount(totals.memory_used)} of {amount(totals.memory)}"
     compute = f"{totals.compute_used:,.1f} of {plural(totals.cards, 'card')}"
     lines = [
-        Line(what, "bold"),
+        *_wrapped(what, columns, "", "bold"),
         Line(f"Memory   {percent_of(totals.memory_used, totals.memory, brush)}  {memory}"),
         Line(f"Compute  {percent_of(totals.compute_used, totals.compute, brush)}  {compute}"),
     ]

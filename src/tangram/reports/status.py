@@ -154,7 +154,7 @@ def _totals(scene: Scene, nodes: Sequence[NodeStatus], all_nodes: int) -> Totals
         nodes=all_nodes,
         nodes_with_cards=len(nodes),
         cards=len(cards),
-        cards_free=sum(node.cards_free for node in nodes),
+        cards_free=sum(node.cards_free for node in nodes if node.state == READY),
         cards_unhealthy=sum(card.state == UNHEALTHY for card in cards),
         cards_cordoned=sum(card.state == CORDONED for card in cards),
         pods=sum(bool(holding.charges) for holding in scene.ledger.holdings()),

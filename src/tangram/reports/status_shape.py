@@ -66,7 +66,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """`ready`, `cordoned` or `not-ready`; of several the last."""
     cards: list[CardStatus]
     cards_free: int
-    """Cards that nobody holds and anybody could get, if the node takes pods."""
+    """Cards that nobody holds and nothing is wrong with."""
     memory: int
     memory_used: int
     compute: float
@@ -86,6 +86,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     nodes_with_cards: int
     cards: int
     cards_free: int
+    """On nodes that take pods."""
     cards_unhealthy: int
     cards_cordoned: int
     pods: int

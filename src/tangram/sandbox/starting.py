@@ -21,6 +21,7 @@ from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
 from tangram.sandbox import accounts, webhooks
 from tangram.sandbox.apiserver.server import LIFE, make_certificate
+from tangram.sandbox.card_sockets import card_sockets
 from tangram.sandbox.folder import Folder, taking, write_pair, write_private
 from tangram.sandbox.kubeconfig import kubeconfig_text
 from tangram.sandbox.nodes.described import MachineDescription
@@ -88,6 +89,7 @@ async def sandbox(options: Options, supervisor: Supervisor, say: Say) -> AsyncGe
         files = scheduler_files(doors, str(folder.kubeconfig), client, serving.authority)
         # Whoever holds the scheduler's Lease is believed after a moment, which may pass while machines start.
         await asyncio.gather(plane.schedule(files), machines.start(say))
+        await stack.enter_async_context(card_sockets(machines, folder))
         await _ready(scheduler)
         await webhooks.register(api, url, served.authority)
         say("scheduler, webhook and gpu-aware answer")

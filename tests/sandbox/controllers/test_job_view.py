@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tangram.kube.objects import Object
 from tangram.sandbox.controllers.job_backoff import JobBackoff, seconds_to_wait
 from tangram.sandbox.controllers.job_indexes import INDEX, first_free, read_indexes, write_indexes
+from tangram.sandbox.controllers.job_pods import job_pod
 from tangram.sandbox.controllers.job_view import (
     TRACKING,
     end_of,
@@ -19,7 +20,6 @@ from tangram.sandbox.controllers.job_view import (
     view_of,
     wanted_active,
 )
-from tangram.sandbox.controllers.jobs import job_pod
 
 NOW = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 

@@ -244,14 +244,6 @@ async def test_variables_come_from_the_pod_and_from_config_maps_and_a_missing_on
         assert (await fleet.machines.log_of("default", "pod")).endswith("pod on cpu: red\n")
 
 
-async def test_a_pod_that_outlives_its_deadline_is_ended() -> None:
-    async with machines_of(NO_CARDS) as fleet:
-        await fleet.submit(pod_on("cpu", activeDeadlineSeconds=1))
-        seen = await fleet.until_phase("pod", "Failed")
-        assert seen["status"]["reason"] == "DeadlineExceeded"
-        assert state_of(seen)["terminated"]["exitCode"] == 143
-
-
 async def test_a_pod_deleted_by_force_is_gone_at_once_and_so_is_what_it_held() -> None:
     async with machines_of(TWO_WHOLE) as fleet:
         await fleet.submit(pod_on("gpu", container(limits={GPU: 2})))

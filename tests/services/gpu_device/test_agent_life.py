@@ -189,14 +189,14 @@ async def test_whatever_a_crash_left_undone_the_next_try_completes(lost: str) ->
 async def test_a_second_agent_waits_until_the_first_has_gone() -> None:
     async with agent_on(EIGHT) as run:
         await run.offered(GPU, 8)
-        introduced = len(run.pods.devices.introductions)
+        introduced = len(run.pods.devices.door.introductions)
         other = AgentRun(run.folder, run.api, run.driver, run.pods)
         other.start()
         try:
             await settled(run)
-            assert len(run.pods.devices.introductions) == introduced
+            assert len(run.pods.devices.door.introductions) == introduced
             await run.stop()
-            await until(lambda: len(run.pods.devices.introductions) > introduced)
+            await until(lambda: len(run.pods.devices.door.introductions) > introduced)
             await other.offered(GPU, 8)
         finally:
             await other.kill()

@@ -56,12 +56,6 @@ def check_fields(ask: Ask, thing: Object, duplicates: Sequence[str], kind: Kind,
     if wrong:
         raise bad_request(wrong)
     manner = ask.query.get("fieldValidation") or WARN
-    if manner not in (STRICT, WARN, IGNORE):
-        raise Refused(
-            422, "Invalid",
-            f'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "{manner:.40}": '
-            'supported values: "", "Ignore", "Strict", "Warn"',
-        )  # fmt: skip
     if manner == IGNORE:
         return []
     found = [*duplicates, *unknown_fields(thing, shape)]

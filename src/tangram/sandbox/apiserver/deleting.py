@@ -28,7 +28,10 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 _POLICIES: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_NO_DEPENDENTS_ASKED: Final = frozenset({"Event", "Lease"})
+_ANSWERED_WHOLE: Final = frozenset(
+    {"PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota", "ServiceAccount"}
+)
+"""Whose deletion is answered with the object as it last was, not with a Status."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,16 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     version: str = ""
     dry_run: bool = False
+
+    def written(self) -> Object:
+        """As webhooks are told."""
+        said: Object = {} if self.grace is None else {"gracePeriodSeconds": self.grace}
+        if self.policy is not None:
+            said["propagationPolicy"] = self.policy
+        if self.uid or self.version:
+            pairs = (("uid", self.uid), ("resourceVersion", self.version))
+            said["preconditions"] = {key: value for key, value in pairs if value}
+        return said | ({"dryRun": ["All"]} if self.dry_run else {})
 
 
 class Deleter:
@@ -77,22 +90,29 @@ class Deleter:
         kept = self._store.get(spot)
         if kept is None:
             raise not_found(kind.group, kind.plural, spot.name)
-        _check(kind.group, kind.plural, kept, wish)
+        _check(kind.kind, kept, wish)
         self._check_protected(kind.kind, kept)
         await self._admission.validate(
             Occasion(
-                ask=msgspec.structs.replace(ask, method="DELETE"), operation="DELETE", thing={}, old=kept
+                ask=msgspec.structs.replace(ask, method="DELETE"),
+                operation="DELETE",
+                thing={},
+                old=kept,
+                options=wish.written(),
             )
         )
         kept = self._store.get(spot)
         if kept is None:
             raise not_found(kind.group, kind.plural, spot.name)
         marked, stays = self._marked(kept, wish)
+        gone = marked if kind.kind in _ANSWERED_WHOLE and not kind.group else _done(ask, kept)
         if wish.dry_run or ask.dry_run:
-            return marked if stays else _done(ask, kept)
+            return marked if stays else gone
         if not stays:
+            if "deletionGracePeriodSeconds" in marked["metadata"] and marked != kept:
+                self._store.put(spot, marked)
             self._store.remove(spot)
-            return _done(ask, kept)
+            return gone
         return kept if marked == kept else self._store.put(spot, marked)
 
     def _marked(self, thing: Object, wish: Wish) -> tuple[Object, bool]:
@@ -111,15 +131,15 @@ class Deleter:
         if thing["kind"] == "Namespace" and "status" in thing:
             held = held or bool(thing.get("spec", {}).get("finalizers"))
             marked["status"] = {**thing["status"], "phase": "Terminating"}
-        if not held and not grace:
-            return marked, False
+        stays = held or bool(grace)
         earlier = metadata.get("deletionGracePeriodSeconds")
-        if "deletionTimestamp" not in metadata or (earlier is not None and grace < earlier):
+        begins = "deletionTimestamp" not in metadata and (stays or thing["kind"] == "Pod")
+        if begins or (earlier is not None and grace < earlier):
             at = self._now() + timedelta(seconds=grace)
             metadata |= {"deletionTimestamp": moment(at), "deletionGracePeriodSeconds": grace}
             if "generation" in metadata and thing["kind"] != "Namespace":
                 metadata["generation"] += 1
-        return marked, True
+        return marked, stays
 
     @staticmethod
     def _check_protected(kind: str, thing: Object) -> None:
@@ -140,16 +160,16 @@ def read_wish(ask: Ask, body: bytes) -> Wish:
     grace = written.get("gracePeriodSeconds", query.get("gracePeriodSeconds") or None)
     policy = written.get("propagationPolicy", query.get("propagationPolicy") or None)
     orphan = written.get("orphanDependents", query.get("orphanDependents") or None)
+    if policy is not None and orphan is not None:
+        message = (
+            f'Invalid value: "{policy:.40}": orphanDependents and deletionPropagation cannot be both set'
+        )
+        raise _bad_options(Fault("propagationPolicy", "FieldValueInvalid", message))
     if policy is None and orphan is not None:
         policy = "Orphan" if str(orphan).lower() == "true" else "Background"
     if policy is not None and policy not in _POLICIES:
-        message = f'Unsupported value: "{policy:.40}": supported values: "Background", "Foreground", "Orphan"'
-        raise invalid(
-            "meta.k8s.io",
-            "DeleteOptions",
-            "",
-            [Fault("propagationPolicy", "FieldValueNotSupported", message)],
-        )
+        message = f'Unsupported value: "{policy:.40}": supported values: "Foreground", "Background", "Orphan", "nil"'
+        raise _bad_options(Fault("propagationPolicy", "FieldValueNotSupported", message))
     conditions = loose.members(written.get("preconditions"))
     seconds = None if grace is None else loose.integer(grace)
     if grace is not None and seconds is None:
@@ -164,6 +184,10 @@ def read_wish(ask: Ask, body: bytes) -> Wish:
     )
 
 
+def _bad_options(fault: Fault) -> Refused:
+    return invalid("meta.k8s.io", "DeleteOptions", "", [fault])
+
+
 def _grace(thing: Object, wish: Wish) -> int:
     """Seconds until it goes. Only pods that run somewhere are given any."""
     if thing["kind"] != "Pod" or thing.get("apiVersion") != "v1":
@@ -176,7 +200,7 @@ def _grace(thing: Object, wish: Wish) -> int:
     return int(spec.get("terminationGracePeriodSeconds") or 0)
 
 
-def _check(group: str, plural: str, thing: Object, wish: Wish) -> None:
+def _check(kind: str, thing: Object, wish: Wish) -> None:
     metadata = thing["metadata"]
     for label, said, have in (
         ("UID", wish.uid, metadata["uid"]),
@@ -184,8 +208,8 @@ def _check(group: str, plural: str, thing: Object, wish: Wish) -> None:
     ):
         if said and said != have:
             raise conflict(
-                group,
-                plural,
+                "",
+                kind,
                 metadata["name"],
                 f"Precondition failed: {label} in precondition: {said}, {label} in object meta: {have}"
                 if label == "UID"

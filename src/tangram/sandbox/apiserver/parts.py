@@ -54,7 +54,7 @@ class Parts:
         if journal is not None:
             journal.load_into(self.store)
             self.definitions.load()
-        begin(self.store, moment(now()))
+        begin(self.store, lambda: moment(now()))
 
     async def close(self) -> None:
         await self.admission.close()

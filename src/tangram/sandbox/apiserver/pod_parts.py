@@ -13,7 +13,7 @@ from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import JSON, Ask, Target
 from tangram.sandbox.apiserver.bodies import read_body, read_options
 from tangram.sandbox.apiserver.deleting import Deleter
-from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
+from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, not_found, stale
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.selecting import labels_test
@@ -60,6 +60,8 @@ class PodParts:
         _check_binding(binding)
         self._admission.still_open(ask.target.namespace, ask.target.kind)
         occasion = Occasion(ask=ask, operation="CREATE", thing=binding, old=None)
+        await self._admission.mutate(occasion, None)
+        binding = occasion.thing
         await self._admission.validate(occasion)
         spot = Spot(PODS, ask.target.namespace, name)
         pod = self._store.get(spot)
@@ -141,14 +143,16 @@ def _too_many(message: str, cause: str, retry_after: int | None = None) -> Refus
 
 def _check_binding(binding: Object) -> None:
     target = loose.members(binding.get("target"))
-    faults: list[Fault] = []
+    faults: list[str] = []
     if target.get("kind") not in (None, "", "Node"):
-        message = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
-        faults.append(Fault("target.kind", "FieldValueNotSupported", message))
+        faults.append(
+            f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
+        )
     if not target.get("name"):
-        faults.append(Fault("target.name", "FieldValueRequired", "Required value"))
+        faults.append("target.name: Required value")
     if faults:
-        raise invalid("", "Binding", binding["metadata"].get("name", ""), faults)
+        # The real server fails here without a reason.
+        raise Refused(500, "", faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
 
 
 def _check_bindable(pod: Object, binding: Object) -> None:
@@ -158,7 +162,7 @@ def _check_bindable(pod: Object, binding: Object) -> None:
         if said.get(key) and said[key] != metadata[key]:
             raise conflict(
                 "", "pods", name,
-                f"Precondition failed: {label} in precondition: {said[key]}, {label} in object meta: {metadata[key]}",
+                stale("pods", metadata["namespace"], name, label, said[key], metadata[key]),
             )  # fmt: skip
     if metadata.get("deletionTimestamp"):
         raise conflict("", "pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
@@ -177,15 +181,12 @@ def _bound(pod: Object, binding: Object, now: str) -> Object:
             metadata[key] = {**metadata.get(key, {}), **added}
     status = {**pod.get("status", {})}
     conditions = [each for each in status.get("conditions", ()) if each.get("type") != "PodScheduled"]
-    generation = metadata.get("generation")
     scheduled: Object = {
         "type": "PodScheduled",
         "status": "True",
         "lastProbeTime": None,
         "lastTransitionTime": now,
     }
-    if generation is not None:
-        scheduled["observedGeneration"] = generation
     status["conditions"] = [*conditions, scheduled]
     status.pop("nominatedNodeName", None)
     return {

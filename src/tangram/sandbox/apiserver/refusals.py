@@ -64,9 +64,10 @@ def not_found(group: str, plural: str, name: str) -> Refused:
     )
 
 
-def exists(group: str, plural: str, name: str) -> Refused:
-    """There is one already."""
-    message = f'{qualified(group, plural)} "{name}" already exists'
+def exists(group: str, plural: str, name: str, *, going: bool = False) -> Refused:
+    """There is one already, perhaps on its way out."""
+    ending = "object is being deleted: " if going else ""
+    message = f'{ending}{qualified(group, plural)} "{name}" already exists'
     return Refused(CONFLICT, "AlreadyExists", message, named(group, plural, name))
 
 
@@ -74,6 +75,15 @@ def conflict(group: str, plural: str, name: str, why: str) -> Refused:
     """It is not in the state the client thinks it is in."""
     message = f'Operation cannot be fulfilled on {qualified(group, plural)} "{name}": {why}'
     return Refused(CONFLICT, "Conflict", message, named(group, plural, name))
+
+
+def stale(plural: str, namespace: str, name: str, what: str, said: str, have: str) -> str:
+    """Why a condition on a version or a uid does not hold, in the words of the store underneath the real server."""
+    key = "/".join(part for part in ("/registry", plural, namespace, name) if part)
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
+        f"failed: {what} in precondition: {said}, {what} in object meta: {have}"
+    )
 
 
 def bad_request(message: str) -> Refused:
@@ -94,4 +104,4 @@ def invalid(group: str, kind: str, name: str, faults: Sequence[Fault]) -> Refuse
 
 def named(group: str, kind: str, name: str) -> Object:
     """The details of a refusal about one object."""
-    return {"name": name, **({"group": group} if group else {}), "kind": kind}
+    return {**({"name": name} if name else {}), **({"group": group} if group else {}), "kind": kind}

@@ -28,6 +28,7 @@ from tangram.sandbox.apiserver.bodies import (
 )
 from tangram.sandbox.apiserver.custom_rules import CustomRules
 from tangram.sandbox.apiserver.kinds import Kind
+from tangram.sandbox.apiserver.options import CREATE, PATCH, UPDATE, check_options
 from tangram.sandbox.apiserver.patching import (
     apply_json_patch,
     apply_merge_patch,
@@ -36,12 +37,22 @@ from tangram.sandbox.apiserver.patching import (
     server_side_apply,
     with_managed_fields,
 )
-from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, exists, invalid, not_found
+from tangram.sandbox.apiserver.refusals import (
+    Fault,
+    Refused,
+    bad_request,
+    conflict,
+    exists,
+    invalid,
+    not_found,
+    stale,
+)
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.rules import Rules, rules_of
 from tangram.sandbox.apiserver.schemas import prune
 from tangram.sandbox.apiserver.showing import resource_of, shown, stored
 from tangram.sandbox.apiserver.store import Spot, Store, fresh
+from tangram.wire import loose
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -54,6 +65,7 @@ MODIFIED_MEANWHILE: Final = (
 _MADE_BY_PUT: Final = frozenset({"Lease", "Event"})
 _NAME_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_BASE: Final = 58
+_UNKNOWN_PATCH: Final = Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
 class Written(msgspec.Struct):
@@ -80,6 +92,7 @@ class Writer:
     # ---- verbs
 
     async def create(self, ask: Ask, body: bytes) -> Written:
+        check_options(ask, CREATE)
         kind, shape = ask.target.kind, self._registry.shape(ask.target.kind)
         read = read_body(ask, body, kind, shape)
         return await self.make(ask, read)
@@ -95,24 +108,29 @@ class Writer:
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         for key in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
             metadata.pop(key, None)
-        metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": moment(self._now())}
+        for key in ("uid", "creationTimestamp"):
+            metadata.pop(key, None)
         rules = self.rules(kind)
         owners = metadata.get("managedFields") if owned else self._owners(ask, None, thing)
-        rules.prepare_create(thing)
         rules.complete(thing)
         occasion = Occasion(ask=ask, operation="CREATE", thing=thing, old=None)
         warnings = [*read.warnings, *await self._admission.mutate(occasion, rules)]
+        # Who it is and how it begins is decided after those who may change it have been asked.
         thing = occasion.thing
+        thing["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": moment(self._now())}
+        rules.prepare_create(thing)
+        rules.complete(thing)
         self._check(kind, thing, None, ask.target.subresource)
         warnings += await self._admission.validate(occasion)
         thing = _owned_by(thing, owners)
         spot = Spot(resource_of(kind), thing["metadata"].get("namespace", ""), thing["metadata"]["name"])
-        if self._store.get(spot) is not None:
-            raise exists(kind.group, kind.plural, spot.name)
+        if (there := self._store.get(spot)) is not None:
+            raise exists(kind.group, kind.plural, spot.name, going="deletionTimestamp" in there["metadata"])
         self._admission.still_open(ask.target.namespace, kind)
         return Written(self._kept(ask, spot, thing), created=True, warnings=warnings)
 
     async def update(self, ask: Ask, body: bytes) -> Written:
+        check_options(ask, UPDATE)
         kind, shape = ask.target.kind, self._registry.shape(ask.target.kind)
         read = read_body(ask, body, kind, shape)
         thing = read.thing
@@ -131,13 +149,18 @@ class Writer:
             return prune(new, shape) if kind.definition else new
 
         said = metadata.get("resourceVersion", "")
+        if not said and not kind.definition:
+            message = "Invalid value: 0: must be specified for an update"
+            fault = Fault("metadata.resourceVersion", "FieldValueInvalid", message)
+            raise invalid(kind.group, kind.plural, ask.target.name, [fault])
         return await self._change(ask, changed, exact=bool(said), warnings=read.warnings, said=said)
 
     async def patch(self, ask: Ask, body: bytes) -> Written:
         kind, shape = ask.target.kind, self._registry.shape(ask.target.kind)
         legal = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] + ([STRATEGIC_PATCH] if kind.definition else [])
         if ask.content not in legal:
-            raise unsupported(ask.content, legal)
+            raise unsupported(ask.content, legal) if not kind.definition else _UNKNOWN_PATCH
+        check_options(ask, PATCH, applying=ask.content == APPLY_PATCH)
         change, duplicates = read_patch(ask, body)
         if ask.content == APPLY_PATCH:
             return await self._apply(ask, change, duplicates)
@@ -152,7 +175,10 @@ class Writer:
             if version != old["metadata"]["resourceVersion"]:
                 said.append(version)
                 raise conflict(kind.group, kind.plural, ask.target.name, MODIFIED_MEANWHILE)
-            self._check_identity(kind, new, old)
+            if new["metadata"].get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+                message = f'Invalid value: "{new["metadata"]["uid"]}": field is immutable'
+                fault = Fault("metadata.uid", "FieldValueInvalid", message)
+                raise invalid(kind.group, kind.kind, ask.target.name, [fault, fault])
             warnings[:] = self._patch_warnings(ask, new, duplicates)
             return prune(new, shape) if kind.definition else new
 
@@ -172,15 +198,16 @@ class Writer:
 
     async def _apply(self, ask: Ask, wanted: Object, duplicates: list[str]) -> Written:
         kind, shape = ask.target.kind, self._registry.shape(ask.target.kind)
-        if not ask.query.get("fieldManager"):
-            raise Refused(
-                422, "Invalid",
-                'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
-            )  # fmt: skip
         if not wanted.get("kind") or not wanted.get("apiVersion"):
             raise bad_request("the object to apply names no kind or no apiVersion: both are needed")
-        check_type(wanted, kind)
+        if (wanted["apiVersion"], wanted["kind"]) != (kind.api_version, kind.kind):
+            group, _, version = str(wanted["apiVersion"]).rpartition("/")
+            raise bad_request(f"invalid object type: {group}/{version}, Kind={wanted['kind']}")
         metadata: Object = wanted.setdefault("metadata", {})
+        if not metadata.get("name"):
+            raise bad_request(
+                f"the name of the object ({ask.target.name} based on URL) was undeterminable: name must be provided"
+            )
         self._same_place(ask, metadata)
         if metadata.get("managedFields"):
             raise bad_request("metadata.managedFields must be nil")
@@ -219,7 +246,8 @@ class Writer:
                 agent=ask.agent,
             )
             return await self.make(made, Body(thing, warnings), owned=True)
-        return await self._change(ask, merged, exact=False, warnings=warnings, owned=True)
+        said = loose.text(metadata.get("resourceVersion"))
+        return await self._change(ask, merged, exact=bool(said), warnings=warnings, said=said, owned=True)
 
     async def _change(
         self,
@@ -362,8 +390,12 @@ class Writer:
             name = old["metadata"]["name"]
             raise conflict(
                 kind.group, kind.plural, name,
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}",
+                stale(_registered(kind), old["metadata"].get("namespace", ""), name, "UID", uid, old["metadata"]["uid"]),
             )  # fmt: skip
+
+
+def _registered(kind: Kind) -> str:
+    return kind.plural if kind.definition else f"{kind.group}/{kind.plural}"
 
 
 def _keep_system_metadata(new: Object, old: Object) -> None:

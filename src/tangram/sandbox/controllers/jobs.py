@@ -10,10 +10,12 @@ from typing import Final
 
 from tangram.kube.objects import Key, Object
 from tangram.sandbox.controllers.following import follow, follow_children
-from tangram.sandbox.controllers.hands import FOREGROUND, Hands, copied, in_batches
+from tangram.sandbox.controllers.hands import Hands, copied, in_batches
 from tangram.sandbox.controllers.job_backoff import JobBackoff, seconds_to_wait
 from tangram.sandbox.controllers.job_counting import JobCounting, untracked
-from tangram.sandbox.controllers.job_indexes import INDEX, first_free, index_of
+from tangram.sandbox.controllers.job_expiry import JobExpiry
+from tangram.sandbox.controllers.job_indexes import first_free, index_of
+from tangram.sandbox.controllers.job_pods import job_pod, to_remove
 from tangram.sandbox.controllers.job_view import (
     SUCCESS_MET,
     SUSPENDED,
@@ -32,16 +34,14 @@ from tangram.sandbox.controllers.job_view import (
     view_of,
     wanted_active,
 )
-from tangram.sandbox.controllers.pods import claimed, create_pod, delete_pod, first_to_go, pod_from
+from tangram.sandbox.controllers.pods import claimed, create_pod, delete_pod
 from tangram.sandbox.controllers.reading import (
     conditions_of,
     controller_of,
     find_condition,
     is_going,
     is_ready,
-    items,
     key_of,
-    moment,
     spec_of,
     status_of,
     uid_of,
@@ -51,7 +51,6 @@ from tangram.sandbox.controllers.resources import JOBS, PODS
 from tangram.sandbox.controllers.work import WorkQueue
 
 COMPONENT: Final = "job-controller"
-ENVIRONMENT: Final = "JOB_COMPLETION_INDEX"
 MOST_IN_ONE_LOOK: Final = 500
 
 
@@ -62,6 +61,7 @@ class Jobs:
         self._pods = hands.copies.of(PODS)
         self._backoff = JobBackoff()
         self._counting = JobCounting(hands, COMPONENT)
+        self._expiry = JobExpiry(hands)
         self.queue: Final = WorkQueue[Key](COMPONENT, self.look)
         self.orphans: Final = WorkQueue[Key](f"{COMPONENT}: orphans", self.release_orphan)
         follow(self._jobs, self.queue)
@@ -107,7 +107,7 @@ class Jobs:
             return
         if is_finished(job):
             self._backoff.forget(uid_of(job))
-            await self._expire(job)
+            await self._expiry.look(job, self.queue)
             return
         refused = [name for name in UNSUPPORTED if spec_of(job).get(name) is not None]
         if refused:
@@ -162,7 +162,7 @@ class Jobs:
         job, active = view.job, view.active
         ready = sum(map(is_ready, active))
         wanted = 0 if is_suspended(job) else wanted_active(view)
-        doomed = _to_remove(view, max(len(active) - wanted, 0))[:MOST_IN_ONE_LOOK]
+        doomed = to_remove(view, max(len(active) - wanted, 0))[:MOST_IN_ONE_LOOK]
         if doomed:
             failure = await self._end_pods(job, doomed, counted=False)
             view.terminating += len(doomed)
@@ -226,62 +226,6 @@ class Jobs:
         if not suspended:
             job["status"]["startTime"] = written(now)
         self._hands.tell(COMPONENT, JOBS, job, word.capitalize(), f"Job {word}")
-
-    async def _expire(self, job: Object) -> None:
-        """Delete a Job that is over once its time to be looked at is."""
-        keep = spec_of(job).get("ttlSecondsAfterFinished")
-        if keep is None or is_going(job):
-            return
-        ends = [
-            moment(each.get("lastTransitionTime"))
-            for each in conditions_of(job)
-            if each["type"] in ("Complete", "Failed")
-        ]
-        finished = max((each for each in ends if each is not None), default=None)
-        if finished is None:
-            return
-        left = keep - (self._hands.clock() - finished).total_seconds()
-        if left > 0:
-            self.queue.add_after(key_of(job), left)
-        else:
-            await self._hands.delete(self._jobs, job, how=FOREGROUND)
-
-
-def job_pod(job: Object, index: int | None) -> Object:
-    """A pod of the Job; of an Indexed one with its index as annotation, label, host name and variable."""
-    pod = pod_from(spec_of(job)["template"], JOBS, job)
-    metadata, spec = pod["metadata"], pod["spec"]
-    if TRACKING not in metadata["finalizers"]:
-        metadata["finalizers"].append(TRACKING)
-    if index is None:
-        return pod
-    name = job["metadata"]["name"]
-    metadata["generateName"] = f"{name}-{index}-"
-    metadata["annotations"][INDEX] = metadata["labels"][INDEX] = str(index)
-    spec["hostname"] = f"{name}-{index}"
-    told = {"name": ENVIRONMENT, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}}
-    for container in [*spec.get("initContainers", []), *spec["containers"]]:
-        if all(each["name"] != ENVIRONMENT for each in items(container, "env")):
-            container["env"] = [*items(container, "env"), told]
-    return pod
-
-
-def _to_remove(view: JobView, count: int) -> list[Object]:
-    """Pods too many: second ones of an index, those of an index the Job has not, and then as many as asked for."""
-    if not is_indexed(view.job):
-        return first_to_go(view.active)[:count]
-    completions = spec_of(view.job).get("completions") or 0
-    seen: set[int] = set()
-    doomed: list[Object] = []
-    kept: list[Object] = []
-    for pod in reversed(first_to_go(view.active)):
-        index = index_of(pod)
-        if index is None or index >= completions or index in seen:
-            doomed.append(pod)
-        else:
-            seen.add(index)
-            kept.append(pod)
-    return doomed + first_to_go(kept)[: max(count - len(doomed), 0)]
 
 
 def _count(status: Object, **counts: int) -> None:

@@ -16,11 +16,11 @@ from tangram.sandbox.controllers import (
     budgets,
     cron_jobs,
     daemon_sets,
-    deployments,
     evictions,
     heartbeats,
     jobs,
     replica_sets,
+    rollout_sets,
     stateful_sets,
 )
 from tangram.sandbox.controllers.accounts import Accounts
@@ -45,7 +45,7 @@ from tangram.sandbox.controllers.stateful_sets import StatefulSets
 
 COMPONENTS: Final = (
     replica_sets.COMPONENT,
-    deployments.COMPONENT,
+    rollout_sets.COMPONENT,
     daemon_sets.COMPONENT,
     stateful_sets.COMPONENT,
     jobs.COMPONENT,

@@ -6,18 +6,16 @@ stored and not acted on), and an update replaces one pod at a time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from tangram.kube.errors import CONFLICT, ApiError
 from tangram.kube.objects import Key, Object
 from tangram.sandbox.controllers.following import follow, follow_children
-from tangram.sandbox.controllers.hands import Hands, copied, in_batches, namespace_ends
-from tangram.sandbox.controllers.pods import claimed, pod_from
+from tangram.sandbox.controllers.hands import Hands, in_batches, namespace_ends
+from tangram.sandbox.controllers.pods import claimed
 from tangram.sandbox.controllers.reading import (
     Now,
-    generation_of,
     is_available,
     is_ended,
     is_going,
@@ -33,14 +31,19 @@ from tangram.sandbox.controllers.reading import (
     status_of,
 )
 from tangram.sandbox.controllers.resources import PODS, STATEFUL_SETS, VOLUME_CLAIMS
-from tangram.sandbox.controllers.revisions import HASH, Revisions, template_in
+from tangram.sandbox.controllers.revisions import HASH, Revisions
+from tangram.sandbox.controllers.stateful_pods import (
+    claim_name,
+    first_place,
+    number_of,
+    numbered_pod,
+    place_of,
+    status_after,
+)
 from tangram.sandbox.controllers.work import WorkQueue
 
 COMPONENT: Final = "statefulset-controller"
-POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
-POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 REVISION_LABEL: Final = "controller.kubernetes.io/hash"
-_NUMBERED: Final = re.compile(r"(.*)-([0-9]+)")
 
 
 class StatefulSets:
@@ -84,14 +87,14 @@ class StatefulSets:
         """Its pods are those with its labels and a name made of its own and a number."""
         pods = await claimed(self._hands, STATEFUL_SETS, owner, self._pods)
         return sorted(
-            (pod for pod in pods if number_of(owner, pod) is not None), key=lambda pod: _order(owner, pod)
+            (pod for pod in pods if number_of(owner, pod) is not None), key=lambda pod: place_of(owner, pod)
         )
 
     async def _move(self, owner: Object, pods: Sequence[Object], current: Object, update: Object) -> None:
         """One step: make the next pod, end the last one too many, or replace one of an old template."""
-        first, ordered = _first(owner), spec_of(owner).get("podManagementPolicy") != "Parallel"
+        first, ordered = first_place(owner), spec_of(owner).get("podManagementPolicy") != "Parallel"
         places = range(first, first + replicas_of(owner))
-        there = {_order(owner, pod): pod for pod in pods}
+        there = {place_of(owner, pod): pod for pod in pods}
         if ordered:
             for place in places:
                 if not await self._settle(owner, place, there.get(place), current, update):
@@ -153,9 +156,9 @@ class StatefulSets:
     async def _create(self, owner: Object, place: int, current: Object, update: Object) -> None:
         rolling = part(spec_of(owner), "updateStrategy").get("rollingUpdate")
         if rolling is None:
-            old = place < _first(owner) + (status_of(owner).get("currentReplicas") or 0)
+            old = place < first_place(owner) + (status_of(owner).get("currentReplicas") or 0)
         else:
-            old = place < _first(owner) + (rolling.get("partition") or 0)
+            old = place < first_place(owner) + (rolling.get("partition") or 0)
         pod = numbered_pod(owner, place, current if old else update)
         name, title = pod["metadata"]["name"], owner["metadata"]["name"]
         try:
@@ -202,74 +205,3 @@ class StatefulSets:
         ]
         if coming:
             self.queue.add_after(key_of(owner), min(coming))
-
-
-def numbered_pod(owner: Object, place: int, revision: Object) -> Object:
-    """The pod of this number, with its name as host name and its claims as volumes."""
-    name = f"{owner['metadata']['name']}-{place}"
-    pod = pod_from(template_in(revision), STATEFUL_SETS, owner)
-    metadata, spec = pod["metadata"], pod["spec"]
-    del metadata["generateName"]
-    metadata["name"] = name
-    metadata["labels"] |= {POD_NAME: name, POD_INDEX: str(place), HASH: revision["metadata"]["name"]}
-    spec["hostname"] = name
-    if spec_of(owner).get("serviceName"):
-        spec["subdomain"] = spec_of(owner)["serviceName"]
-    claims = {each["metadata"]["name"]: each for each in items(spec_of(owner), "volumeClaimTemplates")}
-    kept = [each for each in items(spec, "volumes") if each["name"] not in claims]
-    made = [
-        {"name": volume, "persistentVolumeClaim": {"claimName": claim_name(owner, template, place)}}
-        for volume, template in claims.items()
-    ]
-    if kept or made:
-        spec["volumes"] = kept + copied({"volumes": made})["volumes"]
-    return pod
-
-
-def claim_name(owner: Object, template: Object, place: int) -> str:
-    """The name of one pod's claim."""
-    return f"{template['metadata']['name']}-{owner['metadata']['name']}-{place}"
-
-
-def number_of(owner: Object, pod: Object) -> int | None:
-    """A pod's number within its set; None for one that has another name."""
-    found = _NUMBERED.fullmatch(pod["metadata"]["name"])
-    return int(found[2]) if found and found[1] == owner["metadata"]["name"] else None
-
-
-def _order(owner: Object, pod: Object) -> int:
-    number = number_of(owner, pod)
-    return -1 if number is None else number
-
-
-def _first(owner: Object) -> int:
-    return part(spec_of(owner), "ordinals").get("start") or 0
-
-
-def status_after(owner: Object, pods: Sequence[Object], current: Object, update: Object, now: Now) -> Object:
-    """What a StatefulSet with these pods says of itself."""
-    least, wanted = spec_of(owner).get("minReadySeconds") or 0, replicas_of(owner)
-    running = [pod for pod in pods if phase_of(pod) == "Running" and is_ready(pod)]
-    staying = [pod for pod in pods if not is_going(pod)]
-    now_name, then_name = current["metadata"]["name"], update["metadata"]["name"]
-    of_current = sum(labels_of(pod).get(HASH) == now_name for pod in staying)
-    of_update = sum(labels_of(pod).get(HASH) == then_name for pod in staying)
-    rolls = part(spec_of(owner), "updateStrategy").get("type") != "OnDelete"
-    if rolls and of_update == len(running) == len(pods) == wanted:
-        of_current, now_name = of_update, then_name
-    counts = {
-        "readyReplicas": len(running),
-        "currentReplicas": of_current,
-        "updatedReplicas": of_update,
-    }
-    kept = {key: value for key, value in status_of(owner).items() if key == "conditions"}
-    return {
-        "observedGeneration": generation_of(owner),
-        "replicas": len(pods),
-        **{key: value for key, value in counts.items() if value},
-        "availableReplicas": sum(is_available(pod, least, now) for pod in running),
-        "currentRevision": now_name,
-        "updateRevision": then_name,
-        "collisionCount": status_of(owner).get("collisionCount") or 0,
-        **kept,
-    }

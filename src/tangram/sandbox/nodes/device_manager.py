@@ -1,9 +1,9 @@
 """The device manager of a kubelet: plugins register with it, pods are given units when they are admitted.
 
 It does what the kubelet of Kubernetes 1.36 was seen and read to do, its awkward sides too: our agent has to live with
-them. Of two plugins of one resource the newer is called; when the older one goes, the newer is dropped. Units of
-init containers are used again by later containers of the pod. An error while a pod is admitted ends the pod; one before
-a container starts only delays it. After a restart nobody is asked before a container starts until the plugin is back.
+them. Units of init containers are used again by later containers of the pod. An error while a pod is admitted ends the
+pod; one before a container starts only delays it. After a restart nobody is asked before a container starts until the
+plugin is back.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final
 
-import grpc
-
 from tangram.kube.objects import Object
-from tangram.kubelet.sockets import Refusal, SocketServer, answering, serve, socket_file_at
 from tangram.sandbox.nodes.device_book import DeviceBook
-from tangram.sandbox.nodes.plugin_client import PluginClient, PluginError
+from tangram.sandbox.nodes.plugin_client import PluginError
+from tangram.sandbox.nodes.plugin_door import PluginDoor
 from tangram.sandbox.nodes.plugin_list import Amounts, PluginList
-from tangram.sandbox.nodes.pod_specs import Container, containers_of, devices_asked, is_extended, kubelet_uid
+from tangram.sandbox.nodes.pod_specs import Container, containers_of, devices_asked, kubelet_uid
 from tangram.units.ids import PodUid
 from tangram.wire.errors import WireError
 from tangram.wire.kubelet import deviceplugin
@@ -60,37 +58,21 @@ class DeviceManager:
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self.book = DeviceBook()
         self.plugins = PluginList(self._clock)
-        self.introductions: Final[list[deviceplugin.RegisterRequest]] = []
-        self._clients: dict[str, PluginClient] = {}
-        self._older: set[PluginClient] = set()
-        self._left: set[str] = set()
-        """Resources whose plugin went away from this very kubelet."""
-        self._closing: set[asyncio.Task[None]] = set()
-        self._server: SocketServer | None = None
+        self.door: Final = PluginDoor(
+            folder, came=self._plugin_came, listed=self._plugin_listed, went=self._plugin_went
+        )
 
     # ---- life
 
     async def start(self) -> None:
-        """Read the notes of the kubelet before, remove every socket in the folder, and listen."""
+        """Read the notes of the kubelet before, then let plugins register."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._read_notes()
-        for path in self._folder.iterdir():
-            if socket_file_at(path) is not None:
-                path.unlink(missing_ok=True)
-        self._server = await serve(
-            self._folder / deviceplugin.KUBELET_SOCKET, [answering(deviceplugin.REGISTER, self._on_register)]
-        )
+        await self.door.start()
 
     async def stop(self) -> None:
-        """As if killed: connections are cut, the socket's file stays."""
-        clients = [*self._clients.values(), *self._older]
-        self._clients.clear()
-        self._older.clear()
-        for client in clients:
-            await client.close()
-        if self._server is not None:
-            server, self._server = self._server, None
-            await server.stop(leave_file=True)
+        """As if killed: connections are cut, and only what is written down is known to the next one."""
+        await self.door.stop()
         self.book, self.plugins = DeviceBook(), PluginList(self._clock)
 
     def amounts(self) -> Amounts:
@@ -101,11 +83,7 @@ class DeviceManager:
 
     def registered(self, resource: str) -> bool:
         """Whether a plugin of the resource is there now and has told of devices."""
-        return resource in self._clients and bool(self.plugins.healthy(resource))
-
-    def client(self, resource: str) -> PluginClient | None:
-        """The connection to the present plugin of a resource, if there is one."""
-        return self._clients.get(resource)
+        return self.door.client(resource) is not None and bool(self.plugins.healthy(resource))
 
     # ---- pods
 
@@ -139,7 +117,7 @@ class DeviceManager:
         ]
         self._order.shuffle(asked)
         for resource in asked:
-            client = self._clients.get(resource)
+            client = self.door.client(resource)
             if client is None and resource not in self.plugins:
                 raise PluginError(f"endpoint not found in cache for a registered resource: {resource}")
             if client is None:
@@ -172,7 +150,7 @@ class DeviceManager:
             chosen = await self._choose(uid, container.name, resource, needed, reusable.get(resource, {}))
             if not chosen:
                 continue
-            client = self._clients.get(resource)
+            client = self.door.client(resource)
             if client is None:
                 raise NotAllocated(f"endpoint {resource} has been stopped")
             try:
@@ -232,7 +210,7 @@ class DeviceManager:
     async def _preferred(
         self, resource: str, free: Sequence[str], chosen: Sequence[str], size: int
     ) -> Sequence[str]:
-        client = self._clients.get(resource)
+        client = self.door.client(resource)
         if client is None or not client.options.get_preferred_allocation_available:
             return ()
         try:
@@ -242,7 +220,7 @@ class DeviceManager:
 
     def _check_without(self, resource: str) -> None:
         """The plugin is away. One that left this kubelet is missed; one that it only read of is not asked."""
-        if resource in self._left:
+        if self.door.has_left(resource):
             raise PluginError(
                 f"device plugin PreStartContainer rpc failed with err: endpoint {resource} has been stopped"
             )
@@ -252,52 +230,18 @@ class DeviceManager:
 
     # ---- inside: plugins
 
-    async def _on_register(self, asked: deviceplugin.RegisterRequest) -> deviceplugin.Empty:
-        self.introductions.append(asked)
-        if asked.version != deviceplugin.VERSION:
-            raise Refusal(
-                grpc.StatusCode.UNKNOWN,
-                f'requested API version "{asked.version}" is not supported by kubelet. Supported version is '
-                f'["{deviceplugin.VERSION}"]',
-            )
-        if not is_extended(asked.resource_name):
-            raise Refusal(grpc.StatusCode.UNKNOWN, f'the ResourceName "{asked.resource_name}" is invalid')
-        client = PluginClient(self._folder / asked.endpoint, asked, self._on_list, self._on_end)
-        try:
-            await client.connect()
-        except PluginError as error:
-            raise Refusal(grpc.StatusCode.UNKNOWN, str(error)) from error
-        if self._server is None:
-            await client.close()
-            raise Refusal(grpc.StatusCode.UNAVAILABLE, "the kubelet is ending")
-        before = self._clients.get(client.resource)
-        if before is not None:
-            self._older.add(before)
-        self._clients[client.resource] = client
-        self._left.discard(client.resource)
-        self.plugins.connected(client.resource)
-        client.follow()
-        return deviceplugin.Empty()
+    def _plugin_came(self, resource: str) -> None:
+        self.plugins.connected(resource)
 
-    def _on_list(self, client: PluginClient, devices: Sequence[deviceplugin.Device]) -> None:
-        moved = self.plugins.take(client.resource, devices)
+    def _plugin_listed(self, resource: str, devices: Sequence[deviceplugin.Device]) -> None:
+        moved = self.plugins.take(resource, devices)
         for uid in self.book.holders_of(moved):
             self._sick(uid)
         self._note()
         self._changed()
 
-    def _on_end(self, client: PluginClient) -> None:
-        """The kubelet looks up its client by resource, and so drops whichever is the current one."""
-        self._older.discard(client)
-        current = self._clients.pop(client.resource, None)
-        if current is None:
-            return
-        self._left.add(client.resource)
-        self.plugins.disconnected(client.resource)
-        for each in {client, current}:
-            closing = asyncio.create_task(each.close(), name=f"closing {client.resource}")
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+    def _plugin_went(self, resource: str) -> None:
+        self.plugins.disconnected(resource)
         self._changed()
 
     # ---- inside: notes
@@ -308,7 +252,7 @@ class DeviceManager:
         unfinished.replace(self._folder / CHECKPOINT_FILE)
 
     def _read_notes(self) -> None:
-        self.book, self.plugins, self._left = DeviceBook(), PluginList(self._clock), set[str]()
+        self.book, self.plugins = DeviceBook(), PluginList(self._clock)
         try:
             notes = parse_checkpoint((self._folder / CHECKPOINT_FILE).read_bytes())
         except (OSError, WireError):

@@ -73,6 +73,8 @@ class Surroundings:
     """Of the log server."""
     room: Callable[[NodeName], tuple[Mapping[str, int], Mapping[str, str]]]
     """What the API server says that a node has, and its labels."""
+    published: Callable[[NodeName], bool]
+    """Whether the API server has the word of the node's agent."""
 
 
 class Machine:
@@ -88,6 +90,7 @@ class Machine:
         self.world: World | None = None
         """Its cards, once it is awake."""
         self._expected = frozenset(resource for resource, count in said.offered.allocatable.items() if count)
+        self._has_agent = bool(description.cards.cards)
         self._told = False
         self._occupying: Occupying | None = None
         self._waking: asyncio.Task[None] | None = None
@@ -158,16 +161,20 @@ class Machine:
     async def ready(self, within: float = WAKING_S) -> None:
         """Wait until the kubelet knows every resource that the agent has to offer. Raises `NotReady`."""
         ends = self._around.clock() + within
-        while not all(self.devices.registered(resource) for resource in self._expected):
-            if not self.agent.running or self._around.clock() > ends:
+        while not self._stands():
+            if (self._expected and not self.agent.running) or self._around.clock() > ends:
                 raise NotReady(
                     f"the agent of node {self.name} does not offer its cards; the sandbox's log says why"
                 )
             await asyncio.sleep(_LOOK_S)
         if not self._told:
-            # Whoever waits for the machine wants to find its cards in the cluster, too.
             self._told = True
             await self.keeping.flush()
+
+    def _stands(self) -> bool:
+        """The kubelet knows the cards; and, before anybody is told that the machine is ready, so does the cluster."""
+        offered = all(self.devices.registered(resource) for resource in self._expected)
+        return offered and (self._told or not self._has_agent or self._around.published(self.name))
 
     # ---- what people do to machines
 
@@ -202,7 +209,7 @@ class Machine:
         await self.kubelet.open_sockets()
         self._tasks.append(asyncio.create_task(self.keeping.run(), name=f"the node {self.name}"))
         self.labeller.start()
-        if self.description.cards.cards:
+        if self._has_agent:
             self.agent.start()
 
     def _configure(self) -> None:

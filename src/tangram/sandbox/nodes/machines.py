@@ -35,6 +35,7 @@ from tangram.sandbox.nodes.pulse import Pulse
 from tangram.sandbox.nodes.sleeping import said_by_agents
 from tangram.units.ids import NodeName
 from tangram.wire import loose
+from tangram.wire.agent_state import AGENT, SERVING
 
 MOST_AWAKE: Final = 24
 """Machines that run in full from the start; where there are more, all of them sleep."""
@@ -51,6 +52,8 @@ class _Room(msgspec.Struct, frozen=True):
 
     amounts: dict[str, int] = {}
     labels: dict[str, str] = {}
+    served: bool = False
+    """Whether its agent has spoken and takes pods."""
 
 
 class Machines:
@@ -97,6 +100,7 @@ class Machines:
             writing=asyncio.Semaphore(_WRITES_AT_ONCE),
             port=lambda: self._server.port,
             room=self._room,
+            published=lambda node: self._kept(node).served,
         )
         self._machines: dict[NodeName, Machine] = {}
         self._descriptions = tuple(descriptions)
@@ -179,8 +183,11 @@ class Machines:
             machine.kubelet.told(pod)
 
     def _room(self, node: NodeName) -> tuple[Mapping[str, int], Mapping[str, str]]:
-        room = self._nodes.objects.get(Key("", str(node)), _Room())
+        room = self._kept(node)
         return room.amounts, room.labels
+
+    def _kept(self, node: NodeName) -> _Room:
+        return self._nodes.objects.get(Key("", str(node)), _Room())
 
     def _next_ip(self) -> str:
         number = next(self._ips)
@@ -209,14 +216,15 @@ def _bound(pod: Object) -> Object:
 
 
 def _room(node: Object) -> _Room:
-    status = loose.members(node.get("status"))
+    status, metadata = loose.members(node.get("status")), loose.members(node.get("metadata"))
     return _Room(
         {
             key: amount(value)
             for key, value in loose.members(status.get("allocatable")).items()
             if is_extended(key)
         },
-        loose.text_map(loose.members(node.get("metadata")).get("labels")),
+        loose.text_map(metadata.get("labels")),
+        loose.members(metadata.get("annotations")).get(AGENT) == SERVING,
     )
 
 

@@ -7,7 +7,6 @@ comes to its end by itself; so a start that is being prepared is finished first 
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import random
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,7 +31,8 @@ from tangram.sandbox.nodes.pod_specs import (
     path_of,
     uid_of,
 )
-from tangram.sandbox.nodes.pod_statuses import BACK_OFF, CREATING, INITIALIZING, Frame, Sight, status_of
+from tangram.sandbox.nodes.pod_statuses import BACK_OFF
+from tangram.sandbox.nodes.pod_view import PodView
 from tangram.sandbox.nodes.restarting import Pauses, pause_text, restarts
 from tangram.sandbox.nodes.status_writing import StatusWriting
 from tangram.sandbox.nodes.ward import Ward
@@ -54,23 +54,25 @@ class PodRun:
     def __init__(self, pod: Object, ward: Ward) -> None:
         self.pod = pod
         self._ward = ward
-        self._waiting: dict[str, tuple[str, str]] = {}
-        self._reason = self._message = ""
+        self._view = PodView(pod, ward)
         self._stopping = asyncio.Event()
         self._changed = News()
         self._gone = False
-        self.over = False
-        """Nothing of it runs, nor will again: its units are free."""
-        status, spec = loose.members(pod.get("status")), loose.members(pod.get("spec"))
-        self._started_at = _moment(status.get("startTime"), ward.now())
-        own = ward.host_ip if loose.flag(spec.get("hostNetwork")) is True else ""
-        self._ip = own or loose.text(status.get("podIP")) or ward.next_ip()
         self._writing = StatusWriting(ward.api, lambda: self.pod, self.status, ward.writing)
         self._sidecars: dict[str, asyncio.Task[None]] = {}
         self._sidecars_over = False
         self._starts: dict[str, asyncio.Event] = {
             each.name: asyncio.Event() for each in containers_of(pod) if each.sidecar
         }
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it runs, nor will again: its units are free."""
+        return self._view.over
+
+    def status(self) -> Object:
+        """The status as it should be now."""
+        return self._view.status(self.pod, self._writing.written)
 
     # ---- news
 
@@ -105,7 +107,7 @@ class PodRun:
             if self._stopping.is_set():
                 await self._stop_containers()
             await living
-            self.over = True
+            self._view.over = True
             self._tell()
             await self._leave()
         finally:
@@ -137,7 +139,7 @@ class PodRun:
                 await self._first_of(started)
             else:
                 await self._keep(container)
-                ended = self._ended(container)
+                ended = self._view.ended(self.pod, container)
                 if ended is None or ended.exit_code != 0:
                     return False
             if self._stopping.is_set():
@@ -160,7 +162,7 @@ class PodRun:
                 return
             if container.name in self._starts:
                 self._starts[container.name].set()
-            self._waiting.pop(container.name, None)
+            self._view.waiting.pop(container.name, None)
             self._tell()
             if self._ends(container):
                 run.stop()
@@ -213,7 +215,7 @@ class PodRun:
     async def _try(self, container: Container) -> Run:
         ward, pod = self._ward, self.pod
         self._event("Pulled", f'Container image "{container.image}" already present on machine')
-        environment = await environment_of(ward.api, pod, container, self._ip)
+        environment = await environment_of(ward.api, pod, container, self._view.ip)
         plan = plan_of(pod, container, environment)
         answers = await ward.devices.prepare(pod, container)
         return ward.containers.begin(pod, container, plan, environment, gifts_of(answers, ward.cdi))
@@ -231,10 +233,10 @@ class PodRun:
         seconds = loose.integer(loose.members(self.pod.get("spec")).get("activeDeadlineSeconds"))
         if seconds is None:
             return
-        passed = (self._ward.now() - self._started_at).total_seconds()
+        passed = (self._ward.now() - self._view.started_at).total_seconds()
         await asyncio.sleep(max(0.0, seconds - passed))
         if not self.over and not self._stopping.is_set():
-            self._reason, self._message = "DeadlineExceeded", LATE
+            self._view.reason, self._view.message = "DeadlineExceeded", LATE
             self._event("DeadlineExceeded", LATE)
             self._stopping.set()
 
@@ -255,60 +257,6 @@ class PodRun:
     async def _removed(self) -> bool:
         return await remove(self._ward, self.pod)
 
-    # ---- what it looks like
-
-    def status(self) -> Object:
-        """The status as it should be now."""
-        frame = Frame(
-            host_ip=self._ward.host_ip,
-            pod_ip=self._ip,
-            started_at=self._started_at,
-            over=self.over,
-            reason=self._reason,
-            message=self._message,
-        )
-        written = self._writing.written or loose.members(self.pod.get("status"))
-        before = [dict(loose.members(each)) for each in loose.elements(written.get("conditions"))]
-        sights = [self._sight(each) for each in containers_of(self.pod)]
-        return status_of(self.pod, sights, frame, before, self._ward.now())
-
-    def _sight(self, container: Container) -> Sight:
-        record = self._ward.containers.record(kubelet_uid(self.pod), container.name)
-        run = record.current
-        usual = CREATING if container.init or not self._initializing() else INITIALIZING
-        reason, message = self._waiting.get(container.name, (usual, ""))
-        rests = container.name in self._waiting and run is not None and run.ended is not None
-        restarted = max(0, record.runs - 1)
-        return Sight(
-            container=container,
-            waiting=reason,
-            message=message,
-            id="" if run is None else run.id,
-            running_since=None if run is None or rests else run.started_at,
-            ended=None if run is None or rests else run.ended,
-            last=run.ended if rests and run is not None else record.last,
-            restarts=restarted,
-            devices=self._devices(container),
-        )
-
-    def _devices(self, container: Container) -> dict[str, list[tuple[str, bool]]]:
-        devices = self._ward.devices
-        return {
-            each.resource: [(unit, devices.plugins.is_healthy(each.resource, unit)) for unit in each.ids]
-            for each in devices.book.of_container(kubelet_uid(self.pod), container.name)
-        }
-
-    def _initializing(self) -> bool:
-        return any(
-            (ended := self._ended(each)) is None or ended.exit_code != 0
-            for each in containers_of(self.pod)
-            if each.ends_first
-        )
-
-    def _ended(self, container: Container) -> Ended | None:
-        run = self._ward.containers.record(kubelet_uid(self.pod), container.name).current
-        return None if run is None else run.ended
-
     # ---- small things
 
     def _ends(self, container: Container) -> bool:
@@ -322,7 +270,7 @@ class PodRun:
         self._wait_with(container, reason, sentence)
 
     def _wait_with(self, container: Container, reason: str, message: str) -> None:
-        self._waiting[container.name] = (reason, message)
+        self._view.waiting[container.name] = (reason, message)
         self._tell()
 
     def _event(self, reason: str, message: str, *, warning: bool = False) -> None:
@@ -340,12 +288,6 @@ class PodRun:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for each in waits:
             each.cancel()
-
-
-def _moment(value: object, otherwise: dt.datetime) -> dt.datetime:
-    with suppress(ValueError):
-        return dt.datetime.fromisoformat(loose.text(value))
-    return otherwise
 
 
 async def remove(ward: Ward, pod: Object) -> bool:

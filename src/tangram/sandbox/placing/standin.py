@@ -15,21 +15,22 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from tangram.kube.api import Api
-from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.kube.informer import Change, Informer
 from tangram.kube.objects import Object
 from tangram.kube.recorder import Recorder
+from tangram.sandbox.placing.binding import BindFailed, Binding
 from tangram.sandbox.placing.budgets import Budget, read_budget
 from tangram.sandbox.placing.configuration import read_settings
-from tangram.sandbox.placing.extenders import ExtenderFailed, Extenders
+from tangram.sandbox.placing.extenders import Extenders
 from tangram.sandbox.placing.following import Following
 from tangram.sandbox.placing.holding import LeaseHolder
 from tangram.sandbox.placing.hosts import NodeFacts, read_node
 from tangram.sandbox.placing.picture import Picture
 from tangram.sandbox.placing.pods import Pod, read_pod
+from tangram.sandbox.placing.sacrificing import Sacrifice
 from tangram.sandbox.placing.sentences import deleting
 from tangram.sandbox.placing.telling import SCHEDULER_ERROR, UNSCHEDULABLE, Telling
-from tangram.sandbox.placing.trying import Chosen, Sacrifice, Trying, Unfit
+from tangram.sandbox.placing.trying import Chosen, Trying, Unfit
 from tangram.sandbox.placing.waiting import Entry, Waiting
 from tangram.sandbox.placing.wakes import News, What
 from tangram.wire import loose
@@ -53,12 +54,12 @@ class StandIn:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         settings = read_settings(configuration)
-        self._api: Final = api
         self._picture: Final = Picture()
         self._waiting: Final = Waiting(
             clock, first=settings.first_backoff, longest=settings.longest_backoff, ignored=settings.ignored
         )
         self._extenders: Final = Extenders(settings.extenders, tls)
+        self._binding: Final = Binding(api, self._extenders)
         self._lease: Final = (
             None if settings.lease is None else LeaseHolder(api, settings.lease, identity, clock)
         )
@@ -196,33 +197,14 @@ class StandIn:
     async def _bind(self, entry: Entry, node: str) -> None:
         pod = entry.pod
         try:
-            await self._bind_by_somebody(pod, node)
-        except (ExtenderFailed, ApiError, ApiUnreachable) as error:
+            await self._binding.bind(pod, node)
+        except BindFailed as error:
             if self._picture.assumed(pod.uid):
                 self._picture.drop_pod(pod.uid)
                 self._waiting.hear(News(What.POD_GONE, pod=(None, pod)))
-            await self._failed(entry, _bind_sentence(error))
+            await self._failed(entry, str(error))
         else:
             self._telling.bound(pod, node)
-
-    async def _bind_by_somebody(self, pod: Pod, node: str) -> None:
-        for extender in self._extenders.minding(pod):
-            if not extender.bind:
-                continue
-            try:
-                return await self._extenders.bind(extender, pod, node)
-            except ExtenderFailed:
-                if not extender.ignorable:
-                    raise
-        metadata = {"name": pod.key.name, "namespace": pod.key.namespace, "uid": pod.uid}
-        body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": metadata,
-            "target": {"kind": "Node", "name": node},
-        }
-        await self._api.create(f"{pod.path}/binding", body)
-        return None
 
     async def _make_room(self, pod: Pod, sacrifice: Sacrifice) -> None:
         node = sacrifice.node
@@ -235,13 +217,6 @@ class StandIn:
                     going = await self._telling.evict(victim, pod, node) and going
         finally:
             self._waiting.release(pod.uid, again=not going)
-
-
-def _bind_sentence(error: Exception) -> str:
-    if isinstance(error, ExtenderFailed):
-        return str(error)
-    told = error.message if isinstance(error, ApiError) else str(error)
-    return f'running Bind plugin "DefaultBinder": {told}'
 
 
 def _labels(thing: Object) -> dict[str, str]:

@@ -18,20 +18,10 @@ from tangram.sandbox.placing.hosts import Host
 from tangram.sandbox.placing.picture import Picture
 from tangram.sandbox.placing.pods import Pod
 from tangram.sandbox.placing.rules import EXTENDER, NODE_AFFINITY, Judge, No
+from tangram.sandbox.placing.sacrificing import Room, Sacrifice, Sacrificing
 from tangram.sandbox.placing.scores import EXTENDER_STEP, best, scores
-from tangram.sandbox.placing.sentences import (
-    AFTER_CONFLICT,
-    CONFLICT,
-    NO_NODES,
-    NOT_HELPFUL,
-    NOT_NAMED,
-    SILENT,
-    no_fit,
-    no_preemption,
-    no_victims_on,
-)
+from tangram.sandbox.placing.sentences import AFTER_CONFLICT, CONFLICT, NO_NODES, NOT_NAMED, SILENT, no_fit
 from tangram.sandbox.placing.standing import named_nodes
-from tangram.sandbox.placing.victims import Victims, find, least_harmful, may_preempt
 
 FEWEST_SOUGHT: Final = 100
 SMALLEST_SHARE: Final = 5
@@ -39,13 +29,6 @@ SMALLEST_SHARE: Final = 5
 
 class Chosen(NamedTuple):
     node: str
-
-
-class Sacrifice(NamedTuple):
-    """Room is made on a node by ending these pods."""
-
-    node: str
-    victims: Victims
 
 
 class Unfit(NamedTuple):
@@ -90,8 +73,8 @@ class Trying:
         self._settings = settings
         self._picture = picture
         self._extenders = extenders
-        self._budgets = budgets
         self._chance = chance
+        self._sacrificing = Sacrificing(picture, extenders, budgets, chance)
         self._start = 0
 
     async def decide(self, pod: Pod) -> Decision:
@@ -215,56 +198,11 @@ class Trying:
             # A failure to score is no failure to place.
             return {}
 
-    # --- room for a pod that fits nowhere --------------------------------------------------------------------------
-
     async def _unfit(self, judge: Judge, noes: _Noes) -> Unfit:
+        room = Room(AFTER_CONFLICT) if noes.before else await self._sacrificing.room_for(judge, noes.of)
         total = len(self._picture.nodes)
-
-        def unfit(after: str, nomination: str | None, sacrifice: Sacrifice | None = None) -> Unfit:
-            message = no_fit(total, noes.of, noes.others, before=noes.before, after=after)
-            return Unfit(message, frozenset(noes.rejected - {""}), nomination, sacrifice)
-
-        if noes.before:
-            return unfit(AFTER_CONFLICT, None)
-        why_not = may_preempt(judge.pod, noes.of.get(judge.pod.nominated), self._picture)
-        if why_not:
-            return unfit(no_preemption(why_not), None)
-        hosts = [
-            each for each in self._picture.nodes if each.name in noes.of and noes.of[each.name].resolvable
-        ]
-        found = find(judge, hosts, total, list(self._budgets()), self._chance)
-        if not found.candidates:
-            if found.needless:
-                return unfit(no_preemption(no_victims_on(found.needless), failed=True), None)
-            return unfit(no_preemption(no_fit(total, found.noes, NOT_HELPFUL)), "")
-        try:
-            agreed = await self._agreed(judge.pod, found.candidates)
-        except ExtenderFailed as error:
-            return unfit(no_preemption(str(error), failed=True), None)
-        if not agreed:
-            return unfit(no_preemption("no candidate node for preemption"), None)
-        node = least_harmful(agreed)
-        return unfit("", node, Sacrifice(node, agreed[node]))
-
-    async def _agreed(self, pod: Pod, candidates: dict[str, Victims]) -> dict[str, Victims]:
-        for extender in self._extenders.minding(pod):
-            if not extender.preempt or not candidates:
-                continue
-            try:
-                candidates = await self._agreed_by(extender, pod, candidates)
-            except ExtenderFailed:
-                if not extender.ignorable:
-                    raise
-        return candidates
-
-    async def _agreed_by(
-        self, extender: Extender, pod: Pod, candidates: dict[str, Victims]
-    ) -> dict[str, Victims]:
-        answer = await self._extenders.preempt(extender, pod, candidates, self._picture.hosts)
-        unharmed = [node for node, victims in answer.items() if not victims.pods]
-        if unharmed and not extender.ignorable:
-            raise ExtenderFailed(no_victims_on(unharmed[:1]))
-        return {node: victims for node, victims in answer.items() if victims.pods}
+        message = no_fit(total, noes.of, noes.others, before=noes.before, after=room.told)
+        return Unfit(message, frozenset(noes.rejected - {""}), room.nomination, room.sacrifice)
 
     def _there(self, names: Iterable[str]) -> list[Host]:
         """Nodes may go while others are asked about them."""

@@ -12,11 +12,11 @@ from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError
-from tangram.sandbox.scenarios import shared_card
+from tangram.sandbox.scenarios import shared_card, qos_policies, topology, fragmentation
 from tangram.sandbox.scenarios.stage import LOOK_EVERY_S, Scenario, Stage
 from tangram.sandbox.starting import Sandbox
 
-SCENARIOS: Final[Sequence[Scenario]] = (shared_card.SCENARIO,)
+SCENARIOS: Final[Sequence[Scenario]] = (shared_card.SCENARIO,qos_policies.SCENARIO,topology.SCENARIO,fragmentation.SCENARIO)
 
 _NAMESPACES: Final = "/api/v1/namespaces"
 _EMPTYING_S: Final = 60.0

@@ -8,6 +8,7 @@ it shows of a pod's cards is read at both ends: the allocation on the pod, and w
 from __future__ import annotations
 
 import asyncio
+import textwrap
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
@@ -29,6 +30,7 @@ from tangram.wire.tenants import read_tenant
 
 PATIENCE_S: Final = 60.0
 LOOK_EVERY_S: Final = 0.05
+QUOTED_WIDTH: Final = 100
 
 _Found = TypeVar("_Found")
 
@@ -195,6 +197,11 @@ class Stage:
         if not holds:
             raise ScenarioFailed(f"{promise}: not so{f', saw {saw}' if saw != '' else ''}")
         self.tell(f"✓ {promise}")
+
+    def quote(self, words: str) -> None:
+        """Somebody else's words, in lines that a terminal can show."""
+        for line in textwrap.wrap(words, QUOTED_WIDTH, break_long_words=False, break_on_hyphens=False):
+            self.tell(f"    {line}")
 
     async def _until_phase(self, name: str, phases: Sequence[str], namespace: str) -> None:
         seen: list[Object] = []

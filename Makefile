@@ -67,8 +67,8 @@ bench: setup ## Measure speed, memory and placement quality (about half an hour)
 	  echo "The node agent and the scheduler are not measured: that needs a real Kubernetes, and root" \
 	    "(benchmarks/node_agent.py, benchmarks/cluster.py)."; fi
 
-sandbox: ## The whole system with no cluster and no GPU (not there yet)
-	@echo "The sandbox is not built yet: to see where a pod would go and why, use '$(BIN)/tangram explain' (after 'make setup')." >&2; exit 1
+sandbox: setup ## Run a GPU cluster on this machine, with no cluster and no GPU; Ctrl-C ends it
+	@$(BIN)/tangram sandbox
 
 testbed: setup ## Build a real Kubernetes for the end-to-end tests (about nine minutes the first time on two cores)
 	@$(BIN)/testbed build
@@ -104,5 +104,5 @@ lock: setup ## Choose the newest allowed versions and write requirements/*.txt
 	$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
 
 clean: ## Remove everything the other targets made
-	rm -rf $(VENV) .e2e-logs .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .sandbox .e2e-logs .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -258,14 +258,16 @@ def _alike(told: Object, hashes: set[str], namespace: str) -> Object:
     text = _UID.sub("UID", _RANDOM.sub("-RANDOM", text))
     plain = json.loads(text)
     for rows in plain.values():
-        rows.sort(key=lambda row: json.dumps(row, sort_keys=True))
         for row in rows:
             if (
                 isinstance(row, dict)
                 and isinstance(row.get("status"), dict)
                 and "conditions" in row["status"]
             ):
-                row["status"]["conditions"].sort(key=lambda each: each["type"])
+                # What the scheduler said of a pod on its way depends on who was faster.
+                told = [each for each in row["status"]["conditions"] if each["type"] != "PodScheduled"]
+                row["status"]["conditions"] = sorted(told, key=lambda each: each["type"])
+        rows.sort(key=lambda row: json.dumps(row, sort_keys=True))
     return plain
 
 

@@ -269,11 +269,11 @@ class Pair:
     cluster: Cluster
     extender: ScriptedExtender
 
-    async def both(self, case: Callable[[Turn], Awaitable[Any]]) -> tuple[Any, Any]:
+    async def both(self, case: Callable[[Turn], Awaitable[object]]) -> tuple[object, object]:
         """What the case returns with the real one and with the stand-in."""
         return await self.turn(case, REAL), await self.turn(case, STAND_IN)
 
-    async def turn(self, case: Callable[[Turn], Awaitable[Any]], scheduler: str) -> Any:  # noqa: ANN401 - a case's own
+    async def turn(self, case: Callable[[Turn], Awaitable[object]], scheduler: str) -> object:
         made = Turn(self.cluster, self.extender, scheduler, first_call=len(self.extender.calls()) + 1)
         try:
             return await case(made)

@@ -7,11 +7,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from e2e.placing_cases import CASES, Case
+from e2e.placing_extender_cases import EXTENDERS
 from e2e.placing_kit import Pair, lease, paired
+from e2e.placing_preemption_cases import PREEMPTION
+from e2e.placing_rule_cases import RULES
+from e2e.placing_words import Case
 from testbed.cluster import Cluster
 from testbed.options import Options
 
+CASES = {**RULES, **EXTENDERS, **PREEMPTION}
 pytestmark = pytest.mark.xdist_group("placing")
 
 

@@ -294,6 +294,8 @@ async def test_a_live_cluster_is_shown_with_phases_and_reasons(tmp_path: Path) -
         assert (empty.status, empty.out) == (2, "")
         assert "has no node" in empty.err
         await api.create("/api/v1/nodes", scheduling.node("gpu-1"))
+        # A node is born as not ready, and here is nobody to see that it is.
+        await api.merge("/api/v1/nodes/gpu-1", {"spec": {"taints": None}})
         # A server by itself has no controller that would make the usual account.
         account = {"metadata": {"name": ACCOUNT}}
         await api.create("/api/v1/namespaces/default/serviceaccounts", account)

@@ -84,11 +84,14 @@ def verdict(answer: Answer) -> dict[str, Any]:
 
 
 def faults(answer: Answer) -> Json:
-    """Every fault of a refusal, sorted: some rules of the real server walk through maps, whose order is chance."""
+    """Every fault of a refusal, sorted and once.
+
+    Some rules of the real server walk through maps, whose order is chance, and some are asked twice.
+    """
     if answer.code != 422:
         return answer
     causes: list[dict[str, str]] = answer.body["details"]["causes"]
-    told = sorted([each.get("field", ""), each["reason"], each["message"]] for each in causes)
+    told = sorted({(each.get("field", ""), each["reason"], each["message"]) for each in causes})
     return {"code": answer.code, "reason": answer.body["reason"], "causes": told}
 
 
@@ -97,7 +100,7 @@ def places(answer: Answer) -> Json:
     if answer.code != 422:
         return answer
     causes: list[dict[str, str]] = answer.body["details"]["causes"]
-    told = sorted([each.get("field", ""), each["reason"]] for each in causes)
+    told = sorted({(each.get("field", ""), each["reason"]) for each in causes})
     return {"code": answer.code, "reason": answer.body["reason"], "causes": told}
 
 

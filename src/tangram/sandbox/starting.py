@@ -32,6 +32,8 @@ from tangram.sandbox.real import real
 from tangram.services.scheduler.service import Scheduler
 
 READY_S: Final = 30.0
+WATCHED_S: Final = 40.0
+UNWATCHED_S: Final = 3600.0
 
 Say = Callable[[str], None]
 
@@ -82,8 +84,11 @@ async def sandbox(options: Options, supervisor: Supervisor, say: Say) -> AsyncGe
             options.machines,
             api=api,
             connection_for=lambda node, account: accounts.connection_as(api, account, node),
-            folder=folder.sockets,
+            # What a kubelet notes of its devices must outlive the process where its pods do.
+            folder=folder.path / "nodes" if options.keep else folder.sockets / "nodes",
             certificate=plane.kubelets,
+            # Only real controllers give nodes up whose Lease is old; where nobody looks, renewing is idle work.
+            silence=WATCHED_S if options.real else UNWATCHED_S,
         )
         stack.push_async_callback(machines.stop)
         files = scheduler_files(doors, str(folder.kubeconfig), client, serving.authority)

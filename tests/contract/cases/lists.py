@@ -74,9 +74,9 @@ async def labels_select_by_sets(world: World) -> object:
 @case
 async def a_broken_label_selector_is_a_bad_request(world: World) -> object:
     return [
-        await world.get(world.at("secrets"), labelSelector="a in b"),
-        await world.get(world.at("secrets"), labelSelector="a=b=c"),
-        await world.get(world.at("secrets"), labelSelector="-bad-=x"),
+        verdict(await world.get(world.at("secrets"), labelSelector="a in b")),
+        verdict(await world.get(world.at("secrets"), labelSelector="a=b=c")),
+        verdict(await world.get(world.at("secrets"), labelSelector="-bad-=x")),
     ]
 
 
@@ -205,7 +205,7 @@ async def a_limit_larger_than_the_list_has_no_next_page(world: World) -> object:
 
 @case
 async def a_broken_token_is_a_bad_request(world: World) -> object:
-    return await world.get(world.at("secrets"), limit="1", **{"continue": "nonsense!"})
+    return verdict(await world.get(world.at("secrets"), limit="1", **{"continue": "nonsense!"}))
 
 
 @case
@@ -384,10 +384,19 @@ async def a_table_says_what_it_shows(world: World) -> object:
     return {
         "code": answer.code,
         "kind": answer["kind"],
-        "columns": answer["columnDefinitions"],
+        "columns": [
+            {key: value for key, value in each.items() if key != "description"}
+            for each in answer["columnDefinitions"]
+        ],
         "rows": rows(answer),
         "objects": [row["object"] for row in answer["rows"]],
     }
+
+
+@case
+async def the_columns_of_a_table_are_described(world: World) -> object:
+    answer = await world.ask("GET", world.at("secrets"), accept=TABLE)
+    return [bool(each["description"]) for each in answer["columnDefinitions"]]
 
 
 @case

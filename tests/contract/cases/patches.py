@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contract.case import case
-from contract.normal import pick, verdict
+from contract.normal import faults, pick, verdict
 from contract.things import config, deployment, pod
 from contract.world import JSON, MERGE_PATCH, World
 
@@ -81,7 +81,7 @@ async def a_merge_patch_cannot_move_to_another_namespace(world: World) -> object
 @case
 async def a_merge_patch_that_names_another_uid_is_invalid(world: World) -> object:
     path = await _config(world)
-    return await world.merge(path, {"metadata": {"uid": "0f6a2f24-0000-4000-8000-000000000000"}})
+    return faults(await world.merge(path, {"metadata": {"uid": "0f6a2f24-0000-4000-8000-000000000000"}}))
 
 
 @case

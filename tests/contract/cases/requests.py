@@ -32,9 +32,9 @@ async def a_body_of_an_unknown_type_is_not_supported(world: World) -> object:
 @case
 async def a_body_of_another_kind_is_a_bad_request(world: World) -> object:
     return [
-        await world.post(world.at("configmaps"), thing("Secret", "a")),
-        await world.post(world.at("configmaps"), thing("ConfigMap", "a", "v2")),
-        await world.post(world.at("deployments", "apps/v1"), pod()),
+        verdict(await world.post(world.at("configmaps"), thing("Secret", "a"))),
+        verdict(await world.post(world.at("configmaps"), thing("ConfigMap", "a", "v2"))),
+        verdict(await world.post(world.at("deployments", "apps/v1"), pod())),
     ]
 
 

@@ -45,7 +45,9 @@ What is given away of every card of the cluster your kubeconfig names:
   tangram top --cluster
   tangram top --cluster --sort load --once
 
-{_STATUS}"""
+docs/status.md says why it cannot show there what cards compute.
+{_STATUS}With --cluster, 2 also stands for a cluster that could not be read.
+"""
 
 DOCTOR: Final = """Check a machine from the PCI bus to kubelet, or a cluster; say what to do.
 

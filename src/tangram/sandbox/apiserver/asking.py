@@ -19,7 +19,7 @@ PARTIAL: Final = "PartialObjectMetadata"
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
 
 _OF_NAMESPACES: Final = frozenset({"status", "finalize"})
-_FORMS: Final = {"application/json": JSON, "application/yaml": YAML, "*/*": JSON, "application/*": JSON}
+_FORMS: Final = {"application/json": JSON, "application/yaml": YAML, "*/*": JSON}
 
 
 class Target(Struct, frozen=True):
@@ -118,6 +118,7 @@ def version_number(query: Mapping[str, str]) -> int | None:
         return None
     if not text.isdigit():
         raise bad_request(
-            f'invalid resource version "{text:.80}": strconv.ParseUint: parsing "{text:.80}": invalid syntax'
+            f'invalid resource version: resourceVersion: Invalid value: "{text:.80}": '
+            f'strconv.ParseUint: parsing "{text:.80}": invalid syntax'
         )
     return int(text)

@@ -28,9 +28,10 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 _POLICIES: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_ANSWERED_WHOLE: Final = frozenset(
-    {"PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota", "ServiceAccount"}
-)
+_ANSWERED_WHOLE: Final = frozenset({
+    "Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota", "Service",
+    "ServiceAccount", "StorageClass",
+})  # fmt: skip
 """Whose deletion is answered with the object as it last was, not with a Status."""
 
 
@@ -105,7 +106,7 @@ class Deleter:
         if kept is None:
             raise not_found(kind.group, kind.plural, spot.name)
         marked, stays = self._marked(kept, wish)
-        gone = marked if kind.kind in _ANSWERED_WHOLE and not kind.group else _done(ask, kept)
+        gone = marked if kind.definition and kind.kind in _ANSWERED_WHOLE else _done(ask, kept)
         if wish.dry_run or ask.dry_run:
             return marked if stays else gone
         if not stays:
@@ -156,6 +157,11 @@ class Deleter:
 def read_wish(ask: Ask, body: bytes) -> Wish:
     """Raises `Refused`."""
     written = read_options(ask, body, OPTIONS)
+    said = written.get("kind") or "DeleteOptions"
+    if said != "DeleteOptions":
+        raise bad_request(
+            f"a deletion is sent with DeleteOptions and not with an object of kind {said!s:.80}"
+        )
     query = ask.query
     grace = written.get("gracePeriodSeconds", query.get("gracePeriodSeconds") or None)
     policy = written.get("propagationPolicy", query.get("propagationPolicy") or None)

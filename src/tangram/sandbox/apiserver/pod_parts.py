@@ -162,7 +162,7 @@ def _check_bindable(pod: Object, binding: Object) -> None:
         if said.get(key) and said[key] != metadata[key]:
             raise conflict(
                 "", "pods", name,
-                stale("pods", metadata["namespace"], name, label, said[key], metadata[key]),
+                stale(f"pods/{metadata['namespace']}/{name}", label, said[key], metadata[key]),
             )  # fmt: skip
     if metadata.get("deletionTimestamp"):
         raise conflict("", "pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")

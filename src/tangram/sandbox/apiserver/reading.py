@@ -36,7 +36,9 @@ class Reader:
 
     def get(self, ask: Ask) -> Object:
         target = ask.target
-        version_number(ask.query)
+        wanted = version_number(ask.query)
+        if wanted is not None and wanted > self._store.revision:
+            raise too_large(wanted, self._store.revision)
         thing = self._store.get(Spot(resource_of(target.kind), target.namespace, target.name))
         if thing is None:
             raise not_found(target.kind.group, target.kind.plural, target.name)
@@ -50,7 +52,8 @@ class Reader:
         limit = _limit(query.get("limit", ""))
         place = _read_place(query.get("continue", ""))
         wanted, match = version_number(query), query.get("resourceVersionMatch", "")
-        revision = self._moment(wanted, match, place, limited=bool(limit))
+        initial = "sendInitialEvents" in query
+        revision = self._moment(wanted, match, place, limited=bool(limit), initial=initial)
         resource = resource_of(target.kind)
         if revision == self._store.revision:
             things = list(self._store.all(resource, target.namespace))
@@ -68,10 +71,11 @@ class Reader:
                 more["remainingItemCount"] = left
         return many(ask, found, str(revision), more, self._now())
 
-    def _moment(self, wanted: int | None, match: str, place: _Place | None, *, limited: bool) -> int:
+    def _moment(
+        self, wanted: int | None, match: str, place: _Place | None, *, limited: bool, initial: bool
+    ) -> int:
         now = self._store.revision
-        if match:
-            _check_match(match, wanted, continued=place is not None)
+        _check_list(match, wanted, continued=place is not None, initial=initial)
         if place is not None:
             if wanted:
                 raise bad_request("specifying resource version is not allowed when using continue")
@@ -97,43 +101,39 @@ def too_large(wanted: int, now: int) -> Refused:
     )
 
 
-def _check_match(match: str, wanted: int | None, *, continued: bool) -> None:
+def _check_list(match: str, wanted: int | None, *, continued: bool, initial: bool) -> None:
+    faults: list[Fault] = []
     where = "resourceVersionMatch"
-    if continued:
-        raise _bad_list(
-            Fault(where, "FieldValueForbidden", "Forbidden: resourceVersionMatch is forbidden for continue")
+    if match and continued:
+        faults.append(_forbidden(where, "resourceVersionMatch is forbidden for continue"))
+    elif match and wanted is None:
+        faults.append(
+            _forbidden(where, "resourceVersionMatch is forbidden unless resourceVersion is provided")
         )
-    if wanted is None:
-        raise _bad_list(
-            Fault(
-                where,
-                "FieldValueForbidden",
-                "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-            )
-        )
-    if match not in (EXACT, NOT_OLDER):
+    elif match and match not in (EXACT, NOT_OLDER):
         message = f'Unsupported value: "{match:.40}": supported values: "Exact", "NotOlderThan", ""'
-        raise _bad_list(Fault(where, "FieldValueNotSupported", message))
-    if match == EXACT and wanted == 0:
-        raise _bad_list(
-            Fault(
-                where,
-                "FieldValueForbidden",
-                'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-            )
-        )
+        faults.append(Fault(where, "FieldValueNotSupported", message))
+    elif match == EXACT and wanted == 0:
+        message = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        faults.append(_forbidden(where, message))
+    if initial:
+        faults.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if faults:
+        raise invalid("meta.k8s.io", "ListOptions", "", faults)
 
 
-def _bad_list(fault: Fault) -> Refused:
-    return invalid("meta.k8s.io", "ListOptions", "", [fault])
+def _forbidden(where: str, what: str) -> Fault:
+    return Fault(where, "FieldValueForbidden", f"Forbidden: {what}")
 
 
 def _limit(text: str) -> int:
     if not text:
         return 0
-    if not text.isdigit():
-        raise bad_request(f'strconv.ParseInt: parsing "{text:.40}": invalid syntax')
-    return int(text)
+    try:
+        # Below zero is no limit at all.
+        return max(0, int(text))
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text:.40}": invalid syntax') from None
 
 
 def _read_place(text: str) -> _Place | None:

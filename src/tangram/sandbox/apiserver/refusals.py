@@ -77,12 +77,11 @@ def conflict(group: str, plural: str, name: str, why: str) -> Refused:
     return Refused(CONFLICT, "Conflict", message, named(group, plural, name))
 
 
-def stale(plural: str, namespace: str, name: str, what: str, said: str, have: str) -> str:
+def stale(place: str, what: str, said: str, have: str) -> str:
     """Why a condition on a version or a uid does not hold, in the words of the store underneath the real server."""
-    key = "/".join(part for part in ("/registry", plural, namespace, name) if part)
     return (
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
-        f"failed: {what} in precondition: {said}, {what} in object meta: {have}"
+        f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: {what} in precondition: {said}, {what} in object meta: {have}"
     )
 
 
@@ -94,7 +93,9 @@ def bad_request(message: str) -> Refused:
 def invalid(group: str, kind: str, name: str, faults: Sequence[Fault]) -> Refused:
     """Every fault in one answer, as kubectl prints it."""
     sentences = [f"{fault.field}: {fault.message}" if fault.field else fault.message for fault in faults]
-    joined = sentences[0] if len(sentences) == 1 else f"[{', '.join(dict.fromkeys(sentences))}]"
+    # The same fault is found twice at times; it is told once, and counted twice.
+    told = list(dict.fromkeys(sentences))
+    joined = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     causes: list[dict[str, Any]] = [
         {"reason": fault.reason, "message": fault.message, "field": fault.field} for fault in faults
     ]

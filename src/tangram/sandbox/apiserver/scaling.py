@@ -10,7 +10,7 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import Ask, Target
 from tangram.sandbox.apiserver.bodies import read_options, read_patch
 from tangram.sandbox.apiserver.patching import apply_json_patch, apply_merge_patch
-from tangram.sandbox.apiserver.refusals import Refused, conflict, not_found
+from tangram.sandbox.apiserver.refusals import Fault, conflict, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.showing import resource_of
 from tangram.sandbox.apiserver.store import Spot, Store
@@ -43,8 +43,10 @@ class Scaling:
         number = loose.integer(wanted)
         kind, name = ask.target.kind, ask.target.name
         if number is None or number < 0:
-            message = f"spec.replicas: Invalid value: {wanted!r:.40}: must be greater than or equal to 0"
-            raise Refused(422, "Invalid", f'Scale.autoscaling "{name}" is invalid: {message}')
+            message = f"Invalid value: {wanted!r:.40}: must be greater than or equal to 0"
+            raise invalid(
+                "autoscaling", "Scale", name, [Fault("spec.replicas", "FieldValueInvalid", message)]
+            )
         version = loose.text(loose.members(loose.members(written).get("metadata")).get("resourceVersion"))
         if version and version != thing["metadata"]["resourceVersion"]:
             raise conflict(kind.group, kind.plural, name, MODIFIED_MEANWHILE)

@@ -69,9 +69,11 @@ class Serving:
         accept = request.headers.get("Accept", "")
         target = locate(self._parts.registry, path)
         if target is None:
-            document = self._documents.find(path, accept) if request.method in ("GET", "HEAD") else None
+            document = self._documents.find(path, accept)
             if document is None:
-                raise Refused(404, "NotFound", "the server could not find the requested resource", {})
+                return self._nothing_there(path)
+            if request.method != "GET":
+                raise _NOT_ALLOWED
             headers = {"Content-Type": document.content, "Etag": f'"{document.tag}"', "Vary": "Accept"}
             if request.headers.get("If-None-Match", "").strip('"') == document.tag:
                 return web.Response(status=304, headers=headers)
@@ -98,12 +100,22 @@ class Serving:
         wanted = _VERBS.get(ask.method, {})
         verb = wanted.get(bool(target.name)) if not target.subresource else _PART_VERBS.get(ask.method)
         if verb is None or verb not in verbs:
-            raise Refused(
-                405,
-                "MethodNotAllowed",
-                "the server does not allow this method on the requested resource",
-                {},
-            )
+            raise _NOT_ALLOWED
+        if verb == "create" and target.kind.namespaced and not target.namespace and not target.subresource:
+            raise _NOT_ALLOWED
+
+    def _nothing_there(self, path: str) -> web.Response:
+        """Inside what the server was built with, a refusal; anywhere else there is not even somebody to refuse."""
+        match [part for part in path.split("/") if part]:
+            case ["api", *_]:
+                known = True
+            case ["apis", group, *_]:
+                known = any(kind.group == group and kind.definition for kind in self._parts.registry.kinds)
+            case _:
+                known = False
+        if known:
+            raise Refused(404, "NotFound", "the server could not find the requested resource", {})
+        return web.Response(text="404 page not found\n", status=404)
 
     async def _done(self, ask: Ask, body: bytes) -> web.StreamResponse:
         parts, target = self._parts, ask.target
@@ -171,6 +183,9 @@ class Serving:
             return response
 
 
+_NOT_ALLOWED: Final = Refused(
+    405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
+)
 _LIKE_OBJECTS: Final = frozenset({"status", "finalize", "ephemeralcontainers"})
 _VERBS: Final = {
     "GET": {True: "get", False: "list"},
@@ -208,7 +223,7 @@ def _ask(request: web.Request, target: Target, person: Person, accept: str) -> A
 
 def _json(form: Form, thing: Object, status: int = 200, warnings: Sequence[str] = ()) -> web.Response:
     if form.media == YAML:
-        body = yaml.safe_dump(thing, sort_keys=False, allow_unicode=True).encode()
+        body = yaml.safe_dump(thing, sort_keys=True, allow_unicode=True).encode()
     else:
         body = msgspec.json.encode(thing)
     response = web.Response(body=body, status=status, content_type=form.media)

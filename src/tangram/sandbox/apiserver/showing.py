@@ -26,6 +26,7 @@ _NEWER_NAMES: Final[Mapping[str, str]] = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
+_LEFT_OUT_EMPTY: Final = frozenset({"reportingComponent", "reportingInstance"})
 _CORE_NAMES: Final = {newer: core for core, newer in _NEWER_NAMES.items()}
 
 
@@ -46,7 +47,11 @@ def shown(kind: Kind, thing: Object) -> Object:
     if thing.get("apiVersion") == kind.api_version:
         return thing
     if kind.group == EVENTS:
-        thing = {_NEWER_NAMES.get(key, key): value for key, value in thing.items()}
+        thing = {
+            _NEWER_NAMES.get(key, key): value
+            for key, value in thing.items()
+            if value or key not in _LEFT_OUT_EMPTY
+        }
     return thing | {"apiVersion": kind.api_version}
 
 

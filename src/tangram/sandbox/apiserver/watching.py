@@ -43,9 +43,9 @@ class Watching:
         )
         if target.name:
             selection = _with_name(target.kind, selection, target.name)
-        wanted = version_number(query)
+        wanted = _version(ask)
         initial = ask.flag("sendInitialEvents")
-        _check_initial(ask, initial=initial)
+        _check_initial(ask)
         if wanted is not None and wanted > self._store.revision:
             raise too_large(wanted, self._store.revision)
         limit = _seconds(query.get("timeoutSeconds", ""))
@@ -150,7 +150,7 @@ class _Telling:
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         kind = self._ask.target.kind
-        metadata: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
+        metadata: Object = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         return _line("BOOKMARK", {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata})
@@ -166,10 +166,24 @@ def _with_name(kind: Kind, selection: Selection, name: str) -> Selection:
     )
 
 
-def _check_initial(ask: Ask, *, initial: bool) -> None:
+def _version(ask: Ask) -> int | None:
+    try:
+        return version_number(ask.query)
+    except Refused as refused:
+        # The real server fails here without a reason.
+        raise Refused(500, "", str(refused).removeprefix("invalid resource version: ")) from None
+
+
+def _check_initial(ask: Ask) -> None:
     match = ask.query.get("resourceVersionMatch", "")
-    if initial and match != NOT_OLDER:
-        raise _forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+    if "sendInitialEvents" in ask.query and match != NOT_OLDER:
+        where = "resourceVersionMatch"
+        message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        faults = [Fault(where, "FieldValueForbidden", message)]
+        if match:
+            message = f'Unsupported value: "{match:.40}": supported values: "NotOlderThan"'
+            faults.append(Fault(where, "FieldValueNotSupported", message))
+        raise invalid("meta.k8s.io", "ListOptions", "", faults)
     if match and "sendInitialEvents" not in ask.query:
         raise _forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
 

@@ -126,7 +126,7 @@ class Writer:
         spot = Spot(resource_of(kind), thing["metadata"].get("namespace", ""), thing["metadata"]["name"])
         if (there := self._store.get(spot)) is not None:
             raise exists(kind.group, kind.plural, spot.name, going="deletionTimestamp" in there["metadata"])
-        self._admission.still_open(ask.target.namespace, kind)
+        self._admission.still_open(ask.target.namespace, kind, spot.name)
         return Written(self._kept(ask, spot, thing), created=True, warnings=warnings)
 
     async def update(self, ask: Ask, body: bytes) -> Written:
@@ -178,7 +178,7 @@ class Writer:
             if new["metadata"].get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
                 message = f'Invalid value: "{new["metadata"]["uid"]}": field is immutable'
                 fault = Fault("metadata.uid", "FieldValueInvalid", message)
-                raise invalid(kind.group, kind.kind, ask.target.name, [fault, fault])
+                raise invalid(kind.group, kind.kind, ask.target.name, [fault])
             warnings[:] = self._patch_warnings(ask, new, duplicates)
             return prune(new, shape) if kind.definition else new
 
@@ -390,12 +390,20 @@ class Writer:
             name = old["metadata"]["name"]
             raise conflict(
                 kind.group, kind.plural, name,
-                stale(_registered(kind), old["metadata"].get("namespace", ""), name, "UID", uid, old["metadata"]["uid"]),
+                stale(_place(kind, old), "UID", uid, old["metadata"]["uid"]),
             )  # fmt: skip
 
 
-def _registered(kind: Kind) -> str:
-    return kind.plural if kind.definition else f"{kind.group}/{kind.plural}"
+def _place(kind: Kind, thing: Object) -> str:
+    """Where the store underneath the real server would keep it."""
+    metadata = thing["metadata"]
+    words = (
+        "" if kind.definition else kind.group,
+        kind.plural,
+        metadata.get("namespace", ""),
+        metadata["name"],
+    )
+    return "/".join(word for word in words if word)
 
 
 def _keep_system_metadata(new: Object, old: Object) -> None:

@@ -1,8 +1,8 @@
 """Where plugins register with a kubelet, and what becomes of their connections.
 
 The kubelet looks up its client by resource. Of two plugins of one resource the newer is called, and both lists are
-read; when either of them ends, whichever is the present one is dropped. That is a mistake of the real one, and our agent
-must live with it.
+read; when either of them ends, whichever is the present one is dropped. That is a mistake of the real one, and our
+agent must live with it.
 """
 
 from __future__ import annotations

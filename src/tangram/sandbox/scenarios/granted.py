@@ -17,8 +17,8 @@ from tangram.model.requests import AskKind
 from tangram.units.memory import Bytes, parse_memory
 
 _LINE: Final = re.compile(
-    r"^\[sandbox\] card (?P<card>\d+): (?P<product>[^,]+), (?P<uuid>[^,]+), "
-    r"(?:whole, (?P<all>[^,]+)|slice \d+: (?P<part>.+?) of memory, (?P<cores>\d+) (?:%|of 16 shares) of compute"
+    r"^\[sandbox\] card (?P<card>\d+): (?P<product>[^,\n]+), (?P<uuid>[^,\n]+), "
+    r"(?:whole, (?P<all>[^,\n]+)|slice \d+: (?P<part>.+?) of memory, (?P<cores>\d+) (?:%|of 16 shares) of compute"
     r"(?:, (?P<policy>[a-z-]+))?)$",
     re.MULTILINE,
 )

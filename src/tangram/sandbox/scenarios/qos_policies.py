@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from tangram.sandbox.scenarios.stage import Scenario, Stage
+from tangram.sandbox.scenarios.stage import Held, Scenario, Stage
+from tangram.sandbox.scenarios.things import reasons_in
 
-POLICIES: Final = ("best-effort", "fixed-share", "burst-share")
 NODE: Final = "metax-b"
 
-WORKER: Final = """
+POD: Final = """
 apiVersion: v1
 kind: Pod
 metadata:
   name: NAME
-  annotations:
-    metax-tech.com/sgpu-qos-policy: POLICY
-    hami.io/gpu-scheduler-policy: binpack
+  annotations: {metax-tech.com/sgpu-qos-policy: POLICY}
 spec:
   nodeSelector: {kubernetes.io/hostname: metax-b}
   containers:
@@ -24,68 +22,83 @@ spec:
       image: worker:1
       command: [sleep, infinity]
       resources:
-        limits: {metax-tech.com/sgpu: 1, metax-tech.com/vcore: 25, metax-tech.com/vmemory: 8}
+        limits: {metax-tech.com/sgpu: 1, metax-tech.com/vcore: CORES, metax-tech.com/vmemory: 8}
 """
+ANYWHERE: Final = POD.replace("  nodeSelector: {kubernetes.io/hostname: metax-b}\n", "")
 
-PICKY: Final = """
-apiVersion: v1
-kind: Pod
-metadata:
-  name: picky
-  annotations:
-    metax-tech.com/sgpu-qos-policy: burst-share
-    metax-tech.com/use-gpuuuid: CARD
-spec:
-  containers:
-    - name: main
-      image: worker:1
-      command: [sleep, infinity]
-      resources:
-        limits: {metax-tech.com/sgpu: 1, metax-tech.com/vcore: 25, metax-tech.com/vmemory: 8}
-"""
+WORKERS: Final = (
+    ("best-effort-1", "best-effort"),
+    ("best-effort-2", "best-effort"),
+    ("fixed-share-1", "fixed-share"),
+    ("fixed-share-2", "fixed-share"),
+)
 
 
 async def _play(stage: Stage) -> None:
-    stage.tell("Six workers, two of each policy, want a quarter of a card each.")
-    for number in (1, 2):
-        for policy in POLICIES:
-            name = f"{policy}-{number}"
-            await stage.submit(WORKER.replace("NAME", name).replace("POLICY", policy))
-            await stage.until_running(name)
-    cards: dict[str, int] = {}
-    for policy in POLICIES:
-        first, second = await stage.held(f"{policy}-1"), await stage.held(f"{policy}-2")
-        found = {each.policy for each in first.given + second.given}
+    stage.tell(f"Four workers want 60 % of a card each on {NODE}, which has four sliced cards.")
+    held: dict[str, Held] = {}
+    for name, policy in WORKERS:
+        await stage.submit(_pod(POD, name, policy, 60))
+        await stage.until_running(name)
+        held[name] = await stage.held(name)
+    cards = {each.card for each in held.values()}
+    stage.check("each has a card, with 40 % to spare", holds=len(cards) == len(WORKERS), saw=held)
+    for policy in ("best-effort", "fixed-share"):
+        both = [held[name] for name, kept in WORKERS if kept == policy]
         stage.check(
-            f"{policy}: both on card {first.card}, which runs {policy}",
-            holds=first.cards == second.cards and found == {policy},
-            saw=(first, second),
+            f"cards {' and '.join(str(each.card) for each in both)} run {policy}",
+            holds=all(given.policy == policy for each in both for given in each.given),
+            saw=both,
         )
-        cards[policy] = first.card
-    stage.check("three policies, three cards", holds=len(set(cards.values())) == len(POLICIES), saw=cards)
-    await _insist(stage, cards["fixed-share"])
+    stage.tell("Smaller pods come, for 25 %.")
+    await _join(stage, held)
+    await _elsewhere(stage)
+    await _insist(stage, held["best-effort-1"].card)
     stage.look(f"kubectl get pods -n {stage.namespace} -o wide")
-    stage.look(f"kubectl logs -n {stage.namespace} picky")
-    stage.look(f"kubectl describe pod -n {stage.namespace} picky")
+    stage.look(f"kubectl logs -n {stage.namespace} burst-2")
+    stage.look(f"kubectl get events -n {stage.namespace} --field-selector involvedObject.name=burst-2")
     stage.look(f"tangram status --node {NODE}")
 
 
-async def _insist(stage: Stage, number: int) -> None:
-    stage.tell(f"A pod of burst-share insists on card {number}, where there is room and fixed-share is in force.")
-    card = (await stage.node(NODE)).cards[number]
-    await stage.submit(PICKY.replace("CARD", card.uuid))
-    why = await stage.until_waiting("picky")
-    stage.check("it waits, and is told why:", holds="qos" in why.lower(), saw=why)
-    stage.quote(why)
-    stage.tell("The two workers of fixed-share end.")
-    await stage.delete("fixed-share-1", "fixed-share-2")
-    await stage.until_running("picky")
-    held = await stage.held("picky")
+async def _join(stage: Stage, held: dict[str, Held]) -> None:
+    await stage.submit(_pod(POD, "fixed-3", "fixed-share", 25))
+    await stage.until_running("fixed-3")
+    joined = await stage.held("fixed-3")
+    friends = {held["fixed-share-1"].card, held["fixed-share-2"].card}
     stage.check(
-        f"it runs on card {number}, which is burst-share's now",
-        holds=held.cards == (number,) and held.given[0].policy == "burst-share",
+        f"one of fixed-share joins its kind on card {joined.card}", holds=joined.card in friends, saw=joined
+    )
+
+
+async def _elsewhere(stage: Stage) -> None:
+    await stage.submit(_pod(ANYWHERE, "burst-1", "burst-share", 25))
+    await stage.until_running("burst-1")
+    away = await stage.held("burst-1")
+    stage.check(
+        f"one of burst-share goes to another node, {away.node}",
+        holds=away.node != NODE and away.given[0].policy == "burst-share",
+        saw=away,
+    )
+
+
+async def _insist(stage: Stage, card: int) -> None:
+    await stage.submit(_pod(POD, "burst-2", "burst-share", 25))
+    why = await stage.until_waiting("burst-2")
+    stage.check(f"one of burst-share that must be on {NODE} waits, because", holds="Qos" in why, saw=why)
+    stage.quote(reasons_in(why))
+    stage.tell("best-effort-1 ends.")
+    await stage.delete("best-effort-1")
+    await stage.until_running("burst-2")
+    held = await stage.held("burst-2")
+    stage.check(
+        f"it runs on card {card}, which is burst-share's now",
+        holds=held.cards == (card,) and held.given[0].policy == "burst-share",
         saw=held,
     )
+
+
+def _pod(manifest: str, name: str, policy: str, cores: int) -> str:
+    return manifest.replace("NAME", name).replace("POLICY", policy).replace("CORES", str(cores))
 
 
 SCENARIO: Final = Scenario(

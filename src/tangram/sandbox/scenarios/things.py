@@ -33,3 +33,8 @@ def waits_because(pod: Object) -> str:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return str(condition.get("message", ""))
     return ""
+
+
+def reasons_in(message: str) -> str:
+    """What a scheduler counts against nodes, without its thoughts on eviction."""
+    return message.partition(". ")[0].rstrip(".") + "."

@@ -1,9 +1,5 @@
-"""Eight cards in two linked groups: which cards a pod gets when it wants the best links, or wants to do least damage."""
-
 from __future__ import annotations
-
 from typing import Final
-
 from tangram.sandbox.scenarios.stage import Scenario, Stage
 
 NODE: Final = "metax-a"
@@ -19,7 +15,7 @@ spec:
     - name: main
       image: train:1
       command: [sleep, infinity]
-      resources: {limits: {metax-tech.com/gpu: 2}}
+      resources: {limits: {metax-tech.com/gpu: COUNT}}
 """
 
 TRAIN: Final = """
@@ -29,6 +25,7 @@ metadata:
   name: NAME
   annotations: {hami.io/node-scheduler-policy: POLICY}
 spec:
+  nodeSelector: {kubernetes.io/hostname: metax-a}
   containers:
     - name: main
       image: train:1
@@ -36,23 +33,19 @@ spec:
       resources: {limits: {metax-tech.com/gpu: COUNT}}
 """
 
-
 async def _play(stage: Stage) -> None:
-    for policy in ("spread", "binpack"):
+    for busy in ([0,1],[0,1,2],[0,4],[0,1,4]):
         cards = (await stage.node(NODE)).cards
-        await stage.submit(BUSY.replace("CARDS", f"{cards[0].uuid},{cards[1].uuid}"))
+        await stage.submit(BUSY.replace("CARDS", ",".join(cards[i].uuid for i in busy)).replace("COUNT",str(len(busy))))
         await stage.until_running("busy")
-        print(await stage.held("busy"))
-        for n in (1,2,3,4):
-            await stage.submit(TRAIN.replace("NAME","x").replace("POLICY",policy).replace("COUNT",str(n)))
-            await stage.until_running("x")
-            h=await stage.held("x")
-            stage.tell(f"{policy} {n} {h.node} {h.cards}")
-            await stage.delete("x")
-        for n in (2,2,4):
-            await stage.submit(TRAIN.replace("NAME",f"x{n}{policy}").replace("POLICY",policy).replace("COUNT",str(n)).replace("name: x","generateName: x") )
+        for policy in ("spread", "binpack"):
+            for n in (1,2,3,4,5):
+                await stage.submit(TRAIN.replace("NAME","x").replace("POLICY",policy).replace("COUNT",str(n)))
+                await stage.until_running("x")
+                h=await stage.held("x")
+                stage.tell(f"{busy} {policy} {n} {h.node} {h.cards}")
+                await stage.delete("x")
         await stage.delete("busy")
-
 
 SCENARIO: Final = Scenario(
     name="topology",

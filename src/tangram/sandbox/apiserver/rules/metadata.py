@@ -25,6 +25,9 @@ MOST_ANNOTATIONS: Final = 256 * 1024
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 STANDARD_FINALIZERS: Final = frozenset({ORPHAN, FOREGROUND, "kubernetes"})
+_UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
+_PLAIN_FINALIZERS: Final = frozenset({"apiextensions.k8s.io"})
+"""Groups whose finalizers, like those of kinds that people define, need no prefix."""
 _LONGEST_CRON_JOB: Final = 52
 _FIXED: Final = (
     "name",
@@ -72,7 +75,7 @@ def metadata_faults(thing: Object, kind: Kind, old: Object | None) -> list[Fault
         *label_faults(metadata.get("labels"), child(path, "labels")),
         *annotation_faults(metadata.get("annotations"), child(path, "annotations")),
         *_owner_faults(metadata, child(path, "ownerReferences")),
-        *_finalizer_faults(texts(metadata, "finalizers"), child(path, "finalizers")),
+        *_finalizer_faults(kind, texts(metadata, "finalizers"), child(path, "finalizers")),
     ]
 
 
@@ -99,9 +102,7 @@ def finalizer_name_faults(name: str, path: str) -> list[Fault]:
     """What holds a deletion up has a name that tells whose it is."""
     faults = each_invalid(path, name, qualified(name))
     if "/" not in name and name not in STANDARD_FINALIZERS:
-        faults.append(
-            invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
-        )
+        faults.append(invalid(path, name, _UNQUALIFIED))
     return faults
 
 
@@ -169,12 +170,14 @@ def _one_owner_faults(owner: Object, path: str) -> list[Fault]:
     return faults
 
 
-def _finalizer_faults(finalizers: list[str], path: str) -> list[Fault]:
-    faults = [
-        fault
-        for position, name in enumerate(finalizers)
-        for fault in finalizer_name_faults(name, f"{path}[{position}]")
-    ]
+def _finalizer_faults(kind: Kind, finalizers: list[str], path: str) -> list[Fault]:
+    faults = [fault for name in finalizers for fault in each_invalid(path, name, qualified(name))]
+    if kind.definition and kind.group not in _PLAIN_FINALIZERS:
+        faults += [
+            invalid(f"{path}[{position}]", name, _UNQUALIFIED)
+            for position, name in enumerate(finalizers)
+            if "/" not in name and name not in STANDARD_FINALIZERS
+        ]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         faults.append(invalid(path, finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
     return faults

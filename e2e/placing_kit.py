@@ -30,6 +30,7 @@ SCHEDULING = "scheduling.k8s.io/v1"
 QUIET_S = 0.6
 """Nothing has changed for so long: what was to happen has happened."""
 PATIENCE_S = 40.0
+HEARD_S = 0.15
 
 CARDS = "cards.example.com/gpu"
 """Counted by the scheduler and minded by an extender."""
@@ -113,9 +114,11 @@ class Turn:
     uids: dict[str, str] = field(default_factory=dict[str, str])
     nodes: list[str] = field(default_factory=list[str])
     first_call: int = 0
+    known: bool = False
     scripted: list[tuple[str, Verb]] = field(default_factory=list[tuple[str, Verb]])
 
     async def has(self, *nodes: Object) -> None:
+        self.known = False
         for each in nodes:
             self.nodes.append(each["metadata"]["name"])
             await self.cluster.api.create(each)
@@ -131,11 +134,19 @@ class Turn:
         return made
 
     async def create(self, *pods: Object) -> None:
+        if not self.known:
+            # Both hear of nodes and of pods on them in their own time; a decision before that is another case.
+            self.known = True
+            await asyncio.sleep(HEARD_S)
         for each in pods:
-            made = await self.cluster.api.create(each)
-            name = made["metadata"]["name"]
-            self.pods.append(name)
-            self.uids[made["metadata"]["uid"]] = f"uid of {name}"
+            await self._make(each)
+
+    async def _make(self, wanted: Object) -> str:
+        made = await self.cluster.api.create(wanted)
+        name, uid = made["metadata"]["name"], made["metadata"]["uid"]
+        self.pods.append(name)
+        self.uids[uid] = f"uid of {name}"
+        return uid
 
     async def running(
         self, name: str, on: str, limits: Mapping[str, str | int] | None = None, **more: object
@@ -144,8 +155,8 @@ class Turn:
         made = self.pod(name, limits, **more)
         made["spec"]["nodeName"] = on
         made["metadata"]["labels"] = made["spec"].pop("labels", {})
-        await self.create(made)
-        return next(uid for uid, told in self.uids.items() if told == f"uid of {name}")
+        self.known = False
+        return await self._make(made)
 
     def script(self, name: str, verb: Verb, *answers: Answer) -> None:
         """Answer so about the pod, until the turn ends."""

@@ -1,7 +1,7 @@
 """The cards of each machine at a socket, so that people can look at them and break them while pods run.
 
-`tangram simulate-cards ctl` and `--driver simulated:unix:` speak to these as to any simulation of their own. The sockets
-are where paths are short; in the sandbox's folder are links to them, by the names of the nodes. Where there are so many
+`tangram simulate-cards ctl` and `--driver simulated:unix:` speak to these as to any other simulation. The sockets are
+where paths are short; in the sandbox's folder are links to them, by the names of the nodes. Where there are so many
 machines that they sleep until somebody needs them, there are none: a socket each is more than a process may open.
 """
 

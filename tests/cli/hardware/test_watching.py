@@ -1,5 +1,6 @@
 """`--watch` and `top` go on until Ctrl-C, in place on a terminal and line after line into a pipe."""
 
+import io
 import json
 import os
 import pty
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from builders.places import Place
 from tangram.cli.hardware import watching
+from tangram.cli.screen import Screen
 
 COMMAND = Path(sys.executable).with_name("tangram")
 HEARING_CTRL_C = """
@@ -109,3 +112,24 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 65536)
     except OSError:
         return b""
+
+
+def test_in_place_a_frame_replaces_the_last_and_brings_nothing_of_it_along(
+    interrupted: list[float],
+) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=80, height=24)
+    frames = iter(("first", "second", "third"))
+
+    def draw(screen: Screen) -> int:
+        frame = next(frames)
+        for line in ("above", "below"):
+            screen.line(f"{line} {frame}")
+        return 0
+
+    assert watching.watch(console, draw, 1) == 0
+    assert len(interrupted) == 3
+    assert isinstance(console.file, io.StringIO)
+    last = console.file.getvalue().partition("above third")[2]
+    assert "below third" in last
+    assert "first" not in last
+    assert "second" not in last

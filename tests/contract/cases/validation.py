@@ -370,7 +370,7 @@ async def a_deployment_checks_how_it_rolls(world: World) -> object:
                 strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}
             ),
         ),
-        await world.post(world.at("deployments", "apps/v1"), deployment(strategy={"type": "Odd"})),
+        places(await world.post(world.at("deployments", "apps/v1"), deployment(strategy={"type": "Odd"}))),
         await world.post(
             world.at("deployments", "apps/v1"), deployment(minReadySeconds=700, progressDeadlineSeconds=600)
         ),

@@ -5,6 +5,7 @@ Ctrl-C is how a person says "enough", so it ends the command as if it had been a
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Callable
@@ -28,12 +29,27 @@ def _in_place(console: Console, draw: Callable[[Screen], int], seconds: float) -
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
         try:
             while True:
-                with console.capture() as captured:
-                    status = draw(Screen(console))
-                live.update(Text.from_ansi(captured.get().rstrip("\n")), refresh=True)
+                sheet = _sheet(console)
+                status = draw(Screen(sheet))
+                live.update(Text.from_ansi(sheet.export_text(styles=True).rstrip("\n")), refresh=True)
                 pause(seconds)
         except KeyboardInterrupt:
             return status
+
+
+def _sheet(console: Console) -> Console:
+    """A console like the person's to draw the next frame on. On theirs, each line would bring the last frame along."""
+    return Console(
+        file=io.StringIO(),
+        record=True,
+        force_terminal=True,
+        width=console.width,
+        height=console.height,
+        no_color=console.no_color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def _appended(console: Console, draw: Callable[[Screen], int], seconds: float) -> int:

@@ -35,6 +35,8 @@ class Form(Struct, frozen=True):
     media: str = JSON
     view: str = ""
     """Table, PartialObjectMetadata or PartialObjectMetadataList; empty: the object itself."""
+    pretty: bool = False
+    """Written for people, over many lines."""
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -47,6 +49,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     """The media type of the body."""
     agent: str = ""
     """The client's name for itself, which owns fields if no manager is named."""
+    part: str = ""
+    """Of a change that came by way of a part of the object, such as its scale: under which its owner is noted."""
 
     @property
     def manager(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import Final, cast
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.kinds import Kind
@@ -53,9 +54,31 @@ class CustomRules:
 
     def faults(self, new: Object, old: Object | None, subresource: str) -> list[Fault]:
         del subresource
-        return [*metadata_faults(new, self._kind, old), *value_faults(new, self._shape)]
+        found = value_faults(new, self._shape)
+        if old is not None:
+            # A schema may have become stricter since: what nobody touches may stay as it is.
+            found = [fault for fault in found if not _untouched(fault.field, new, old)]
+        return [*metadata_faults(new, self._kind, old), *found]
 
     def _spec(self, thing: Object) -> Object:
         """What counts as a new generation."""
         apart = {"status"} if self._status_apart else set[str]()
         return {key: value for key, value in thing.items() if key not in _HEAD | apart}
+
+
+def _untouched(field: str, new: Object, old: Object) -> bool:
+    """Whether what stands at a place stood there before."""
+    now, before = _at(field, new), _at(field, old)
+    return now is not None and now == before
+
+
+def _at(field: str, thing: object) -> object:
+    for step in re.findall(r"[^.\[\]]+", field):
+        if isinstance(thing, dict):
+            thing = cast("Object", thing).get(step)
+        elif isinstance(thing, list) and step.isdigit():
+            elements = cast("list[object]", thing)
+            thing = elements[int(step)] if int(step) < len(elements) else None
+        else:
+            return None
+    return thing

@@ -21,6 +21,8 @@ from tangram.wire import loose
 
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""In the order in which the real server tells them of defined kinds."""
 _SCALE: Final = Subresource(name="scale", kind="Scale", group="autoscaling")
 
 
@@ -138,6 +140,7 @@ def _kinds(spec: Object) -> Iterator[tuple[Kind, Object]]:
                     *([_SCALE] if "scale" in parts else ()),
                 ),
                 columns=columns,
+                verbs=_VERBS,
             ),
             dict(loose.members(loose.members(version.get("schema")).get("openAPIV3Schema")))
             or {"type": "object"},

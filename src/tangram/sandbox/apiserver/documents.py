@@ -59,7 +59,7 @@ class Documents:
             case []:
                 return {"paths": list(_PATHS)}
             case ["version"]:
-                return discovery.version_info()
+                return msgspec.json.format(msgspec.json.encode(discovery.version_info()), indent=2)
             case ["openapi", *rest]:
                 return self._openapi(rest, form)
             case parts:

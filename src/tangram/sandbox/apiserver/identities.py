@@ -17,7 +17,8 @@ from tangram.kube.objects import Object
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
-NODE_NAME: Final = "authentication.kubernetes.io/node-name"
+OURS: Final = "https://kubernetes.default.svc"
+"""The audience that is this server itself."""
 
 
 class Person(Struct, frozen=True, kw_only=True):
@@ -43,9 +44,11 @@ NOBODY: Final = Person(name="system:anonymous", groups=("system:unauthenticated"
 class Identities:
     def __init__(self, administrator: str) -> None:
         self._tokens: dict[str, Person] = {administrator: ADMINISTRATOR}
+        self._audiences: dict[str, tuple[str, ...]] = {}
 
-    def known(self, token: str) -> Person | None:
-        return self._tokens.get(token)
+    def known(self, token: str, audience: str = OURS) -> Person | None:
+        """Whose token it is; None for one that nobody has, or that was not meant for this audience."""
+        return self._tokens.get(token) if audience in self._audiences.get(token, (OURS,)) else None
 
     def of_header(self, header: str) -> Person | None:
         """Who an `Authorization` header belongs to; None for a token nobody has, nobody for no token."""
@@ -54,15 +57,16 @@ class Identities:
             return NOBODY
         return self.known(token.strip()) if kind.lower() == "bearer" else None
 
-    def issue(self, account: Object, node: Object | None) -> str:
-        """A token for a service account, for use on one node where one is named."""
+    def issue(self, account: Object, bound: Object | None, audiences: Sequence[str]) -> str:
+        """A token for a service account, and for as long as a pod, a node or a secret where it is bound to one."""
         metadata = account["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         extra: dict[str, Sequence[str]] = {}
-        if node is not None:
+        if bound is not None and bound["kind"] in ("Node", "Pod"):
+            kind = bound["kind"].lower()
             extra = {
-                NODE_NAME: [node["metadata"]["name"]],
-                "authentication.kubernetes.io/node-uid": [node["metadata"]["uid"]],
+                f"authentication.kubernetes.io/{kind}-name": [bound["metadata"]["name"]],
+                f"authentication.kubernetes.io/{kind}-uid": [bound["metadata"]["uid"]],
             }
         token = f"sandbox-{secrets.token_urlsafe(24)}"
         extra["authentication.kubernetes.io/credential-id"] = [f"JTI={secrets.token_hex(16)}"]
@@ -72,4 +76,5 @@ class Identities:
             groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED),
             extra=extra,
         )
+        self._audiences[token] = tuple(audiences)
         return token

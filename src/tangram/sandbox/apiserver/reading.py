@@ -29,6 +29,14 @@ class _Place(msgspec.Struct, frozen=True):
     name: str
 
 
+class _Token(msgspec.Struct, frozen=True):
+    """The same in the form the real server gives it, so that one of either is understood."""
+
+    rv: int
+    start: str
+    v: str = "meta.k8s.io/v1"
+
+
 class Reader:
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store
@@ -50,6 +58,7 @@ class Reader:
             target.kind, query.get("labelSelector", ""), query.get("fieldSelector", "")
         )
         limit = _limit(query.get("limit", ""))
+        _limit(query.get("timeoutSeconds", ""))
         place = _read_place(query.get("continue", ""))
         wanted, match = version_number(query), query.get("resourceVersionMatch", "")
         initial = "sendInitialEvents" in query
@@ -60,13 +69,15 @@ class Reader:
         else:
             things = self._store.as_of(resource, target.namespace, revision)
         if place is not None:
-            things = [thing for thing in things if _key(thing) > (place.namespace, place.name)]
+            after = (target.namespace or place.namespace, place.name)
+            things = [thing for thing in things if _key(thing) > after]
         found = things if selection is EVERYTHING else [thing for thing in things if selection.takes(thing)]
         more: Object = {}
-        if limit and len(found) > limit:
+        # What is not looked at yet may match or not: there is a next page until everything has been seen.
+        if limit and len(found) >= limit and found[limit - 1] is not things[-1]:
             left, found = len(found) - limit, found[:limit]
             namespace, name = _key(found[-1])
-            more["continue"] = _written(_Place(revision, namespace, name))
+            more["continue"] = _written(_Place(revision, "" if target.namespace else namespace, name))
             if selection is EVERYTHING:
                 more["remainingItemCount"] = left
         return many(ask, found, str(revision), more, self._now())
@@ -140,13 +151,16 @@ def _read_place(text: str) -> _Place | None:
     if not text:
         return None
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Place)
+        token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
+        namespace, _, name = token.start.rstrip("\0").rpartition("/")
+        return _Place(token.rv, namespace, name)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         raise bad_request("continue key is not valid: it is none that this server has given") from None
 
 
 def _written(place: _Place) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
+    start = "/".join(part for part in (place.namespace, place.name) if part) + "\0"
+    return base64.urlsafe_b64encode(msgspec.json.encode(_Token(place.revision, start))).decode().rstrip("=")
 
 
 def _key(thing: Object) -> tuple[str, str]:

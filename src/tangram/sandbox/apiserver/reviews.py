@@ -11,14 +11,13 @@ from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import Ask
-from tangram.sandbox.apiserver.identities import MASTERS, Identities
-from tangram.sandbox.apiserver.refusals import Fault, invalid, not_found
+from tangram.sandbox.apiserver.identities import MASTERS, OURS, Identities
+from tangram.sandbox.apiserver.refusals import Fault, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.sandbox.apiserver.writing import moment
 from tangram.wire import loose
 
 ACCOUNTS: Final = ("", "serviceaccounts")
-NODES: Final = ("", "nodes")
 SHORTEST_LIFE_S: Final = 600
 USUAL_LIFE_S: Final = 3600
 
@@ -36,12 +35,7 @@ class Reviews:
         answered: Object = {**thing, "metadata": metadata}
         match ask.target.kind.kind:
             case "TokenReview":
-                person = self._identities.known(loose.text(spec.get("token")))
-                answered["status"] = (
-                    {"authenticated": True, "user": person.written(), "audiences": _AUDIENCES}
-                    if person is not None
-                    else {"error": "invalid bearer token", "user": {}}
-                )
+                answered["status"] = self._token_reviewed(spec)
             case "SelfSubjectReview":
                 metadata["creationTimestamp"] = moment(self._now())
                 answered["status"] = {"userInfo": ask.person.written()}
@@ -52,9 +46,21 @@ class Reviews:
                     "resourceRules": [{**everything, "apiGroups": ["*"], "resources": ["*"]}],
                     "nonResourceRules": [{**everything, "nonResourceURLs": ["*"]}],
                 }
-            case _:
+            case kind:
+                _check_access(kind, spec)
                 answered["status"] = {"allowed": True, "reason": _why(ask, spec)}
         return answered
+
+    def _token_reviewed(self, spec: object) -> Object:
+        asked = loose.members(spec)
+        token = loose.text(asked.get("token"))
+        if not token:
+            raise bad_request("token is required for TokenReview in authentication")
+        for audience in loose.elements(asked.get("audiences")) or [OURS]:
+            person = self._identities.known(token, loose.text(audience))
+            if person is not None:
+                return {"authenticated": True, "user": person.written(), "audiences": [audience]}
+        return {"error": "invalid bearer token", "user": {}}
 
     def token(self, ask: Ask, thing: Object) -> Object:
         """A TokenRequest for a service account, answered."""
@@ -67,38 +73,64 @@ class Reviews:
         if life < SHORTEST_LIFE_S:
             message = f"Invalid value: {life}: may not specify a duration less than 10 minutes"
             raise invalid(
-                "authentication.k8s.io", "TokenRequest", target.name,
+                "authentication.k8s.io", "TokenRequest", "",
                 [Fault("spec.expirationSeconds", "FieldValueInvalid", message)],
             )  # fmt: skip
-        node = self._node(loose.members(spec.get("boundObjectRef")))
-        spec = {"audiences": _AUDIENCES, "expirationSeconds": life, "boundObjectRef": None} | spec
+        bound = self._bound(spec.get("boundObjectRef"), target.namespace)
+        spec = {"expirationSeconds": life, "boundObjectRef": None} | spec
+        spec["audiences"] = spec.get("audiences") or [OURS]
         return {
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": {
                 "name": target.name,
                 "namespace": target.namespace,
+                "uid": account["metadata"]["uid"],
                 "creationTimestamp": moment(self._now()),
             },
             "spec": spec,
             "status": {
-                "token": self._identities.issue(account, node),
+                "token": self._identities.issue(account, bound, spec["audiences"]),
                 "expirationTimestamp": moment(self._now() + timedelta(seconds=life)),
             },
         }
 
-    def _node(self, bound: object) -> Object | None:
-        reference = loose.members(bound)
-        if reference.get("kind") != "Node":
+    def _bound(self, said: object, namespace: str) -> Object | None:
+        """What a token is to last no longer than. Raises `Refused` where there is no such thing."""
+        reference = loose.members(said)
+        if not reference:
             return None
-        name = loose.text(reference.get("name"))
-        node = self._store.get(Spot(NODES, "", name))
-        if node is None:
-            raise not_found("", "nodes", name)
-        return node
+        version, kind = loose.text(reference.get("apiVersion")), loose.text(reference.get("kind"))
+        plural = _BINDABLE.get(kind) if version in ("", "v1") else None
+        if plural is None:
+            group, _, version = version.rpartition("/")
+            raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+        name, uid = loose.text(reference.get("name")), loose.text(reference.get("uid"))
+        found = self._store.get(Spot(("", plural), "" if kind == "Node" else namespace, name))
+        if found is None:
+            raise not_found("", plural, name)
+        if uid and uid != found["metadata"]["uid"]:
+            why = f"the UID in the bound object reference ({uid}) does not match the UID in record. "
+            raise conflict("", plural, name, f"{why}The object might have been deleted and then recreated")
+        return found
 
 
-_AUDIENCES: Final = ["https://kubernetes.default.svc"]
+_BINDABLE: Final = {"Node": "nodes", "Pod": "pods", "Secret": "secrets"}
+
+
+def _check_access(kind: str, spec: object) -> None:
+    """That a question about rights asks for something. Raises `Refused`."""
+    asked = loose.members(spec)
+    faults: list[Fault] = []
+    both = bool(asked.get("resourceAttributes")), bool(asked.get("nonResourceAttributes"))
+    if sum(both) != 1:
+        what = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        faults.append(Fault("spec.resourceAttributes", "FieldValueInvalid", f"Invalid value: null: {what}"))
+    if kind == "SubjectAccessReview" and not asked.get("user") and not asked.get("groups"):
+        message = 'Invalid value: "": at least one of user or group must be specified'
+        faults.append(Fault("spec.user", "FieldValueInvalid", message))
+    if faults:
+        raise invalid("authorization.k8s.io", kind, "", faults)
 
 
 def _why(ask: Ask, spec: object) -> str:

@@ -56,7 +56,7 @@ class Scaling:
             change = {step: change}
         target = Target(kind, ask.target.namespace, name)
         asked = msgspec.structs.replace(
-            ask, method="PATCH", target=target, content="application/merge-patch+json"
+            ask, method="PATCH", target=target, content="application/merge-patch+json", part="scale"
         )
         done = await self._writer.patch(asked, msgspec.json.encode(change))
         return self._scale(ask, done.thing)

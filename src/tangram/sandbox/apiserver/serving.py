@@ -7,6 +7,7 @@ sentence. Nobody but this machine can connect.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
@@ -18,9 +19,9 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import JSON, YAML, Ask, Form, Target, locate, read_accept
 from tangram.sandbox.apiserver.bodies import LARGEST, read_body, read_options
 from tangram.sandbox.apiserver.documents import Documents
-from tangram.sandbox.apiserver.identities import NOBODY, Person
+from tangram.sandbox.apiserver.identities import AUTHENTICATED, MASTERS, NOBODY, Person
 from tangram.sandbox.apiserver.parts import Parts
-from tangram.sandbox.apiserver.refusals import Refused
+from tangram.sandbox.apiserver.refusals import Refused, named, qualified
 from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.showing import many, one
 from tangram.sandbox.apiserver.writing import Written
@@ -62,12 +63,16 @@ class Serving:
         path = request.path
         person = self._parts.identities.of_header(request.headers.get("Authorization", ""))
         first = path.strip("/").partition("/")[0]
-        if person is None or (person is NOBODY and first not in PUBLIC):
+        if person is None:
             raise Refused(401, "Unauthorized", "Unauthorized")
+        if person is NOBODY and first not in PUBLIC:
+            raise _forbidden(request, locate(self._parts.registry, path))
+        person = _impersonated(request, person)
         if first in HEALTH:
             return web.Response(text="ok")
         accept = request.headers.get("Accept", "")
-        target = locate(self._parts.registry, path)
+        watched = _WATCH.sub(r"\1", path)
+        target = locate(self._parts.registry, watched)
         if target is None:
             document = self._documents.find(path, accept)
             if document is None:
@@ -80,7 +85,7 @@ class Serving:
             return web.Response(body=document.body, headers=headers)
         ask = _ask(request, target, person, accept)
         self._check_verb(ask)
-        if request.method == "GET" and (ask.flag("watch")):
+        if request.method == "GET" and (ask.flag("watch") or watched != path):
             return await self._watch(request, ask)
         if target.subresource == "log":
             return await self._logs(request, ask)
@@ -94,6 +99,8 @@ class Serving:
     def _check_verb(self, ask: Ask) -> None:
         target = ask.target
         verbs = target.kind.verbs
+        if verbs == ("create",) and target.name:
+            raise Refused(404, "NotFound", "the server could not find the requested resource", {})
         if target.subresource:
             part = target.kind.subresource(target.subresource)
             verbs = part.verbs if part is not None else ()
@@ -186,6 +193,8 @@ class Serving:
 _NOT_ALLOWED: Final = Refused(
     405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
 )
+_WATCH: Final = re.compile(r"^(/api/[^/]+|/apis/[^/]+/[^/]+)/watch(?=/)")
+"""How watches were asked for before there was a word for it in the query."""
 _LIKE_OBJECTS: Final = frozenset({"status", "finalize", "ephemeralcontainers"})
 _VERBS: Final = {
     "GET": {True: "get", False: "list"},
@@ -206,9 +215,34 @@ async def _pour(response: web.StreamResponse, lines: AsyncGenerator[bytes]) -> N
         await lines.aclose()
 
 
+def _impersonated(request: web.Request, person: Person) -> Person:
+    """Whom an administrator speaks for, or who asks."""
+    name = request.headers.get("Impersonate-User", "")
+    if not name or MASTERS not in person.groups:
+        return person
+    groups = request.headers.getall("Impersonate-Group", [])
+    return Person(name=name, groups=(*groups, AUTHENTICATED))
+
+
+def _forbidden(request: web.Request, target: Target | None) -> Refused:
+    """What somebody without a token may not do: anything but ask for version and health."""
+    verbs = _VERBS.get(request.method, {})
+    if target is None:
+        message = f'forbidden: User "{NOBODY.name}" cannot {request.method.lower()} path "{request.path}"'
+        return Refused(403, "Forbidden", message, {})
+    kind, verb = target.kind, verbs.get(bool(target.name), request.method.lower())
+    where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
+    called = f' "{target.name}"' if target.name else ""
+    told = f"{qualified(kind.group, kind.plural)}{called} is forbidden: "
+    message = f'{told}User "{NOBODY.name}" cannot {verb} resource "{kind.plural}" in API group "{kind.group}" {where}'
+    return Refused(403, "Forbidden", message, named(kind.group, kind.plural, target.name))
+
+
 def _ask(request: web.Request, target: Target, person: Person, accept: str) -> Ask:
     # Logs are plain text, whatever the client would take for an object.
     form = Form() if target.subresource == "log" else read_accept(accept)
+    if request.query.get("pretty", "false").lower() not in ("false", "0"):
+        form = msgspec.structs.replace(form, pretty=True)
     content = request.content_type if "Content-Type" in request.headers else JSON
     return Ask(
         method=request.method,
@@ -226,6 +260,7 @@ def _json(form: Form, thing: Object, status: int = 200, warnings: Sequence[str] 
         body = yaml.safe_dump(thing, sort_keys=True, allow_unicode=True).encode()
     else:
         body = msgspec.json.encode(thing)
+        body = msgspec.json.format(body, indent=2) if form.pretty else body
     response = web.Response(body=body, status=status, content_type=form.media)
     for warning in warnings:
         text = warning.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

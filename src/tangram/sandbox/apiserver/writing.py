@@ -302,7 +302,7 @@ class Writer:
             self._registry.shape(kind),
             manager=ask.manager,
             api_version=kind.api_version,
-            subresource=ask.target.subresource,
+            subresource=ask.part or ask.target.subresource,
             now=moment(self._now()),
             status_apart=kind.subresource("status") is not None,
         )
@@ -340,7 +340,9 @@ class Writer:
         except Refused as refused:
             _, strict, what = str(refused).partition("strict decoding error: ")
             if not strict:
-                raise
+                # The patch can be applied, but what it makes is no object of the kind.
+                message = f"Invalid value: {refused}"
+                raise invalid("", "", "", [Fault("patch", "FieldValueInvalid", message)]) from None
             raise Refused(
                 422,
                 "Invalid",

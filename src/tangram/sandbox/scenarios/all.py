@@ -12,11 +12,27 @@ from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError
-from tangram.sandbox.scenarios import shared_card, qos_policies, topology, fragmentation
+from tangram.sandbox.scenarios import (
+    burst_of_40,
+    card_dies,
+    fragmentation,
+    kubelet_restart,
+    qos_policies,
+    shared_card,
+    topology,
+)
 from tangram.sandbox.scenarios.stage import LOOK_EVERY_S, Scenario, Stage
 from tangram.sandbox.starting import Sandbox
 
-SCENARIOS: Final[Sequence[Scenario]] = (shared_card.SCENARIO,qos_policies.SCENARIO,topology.SCENARIO,fragmentation.SCENARIO)
+SCENARIOS: Final[Sequence[Scenario]] = (
+    shared_card.SCENARIO,
+    qos_policies.SCENARIO,
+    topology.SCENARIO,
+    card_dies.SCENARIO,
+    burst_of_40.SCENARIO,
+    fragmentation.SCENARIO,
+    kubelet_restart.SCENARIO,
+)
 
 _NAMESPACES: Final = "/api/v1/namespaces"
 _EMPTYING_S: Final = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tangram.sandbox.scenarios.stage import Scenario, Stage
-from tangram.sandbox.scenarios.things import reasons_in
+from tangram.sandbox.scenarios.things import listed, reasons_in
 
 CLUSTER: Final = """
 tangram: cluster/v1
@@ -49,7 +49,7 @@ async def _play(stage: Stage) -> None:
     await stage.until_running("train-1")
     first = await stage.held("train-1")
     stage.check(
-        f"train-1 has four cards of large: {_list(first.cards)}",
+        f"train-1 has four cards of large: {listed(first.cards)}",
         holds=first.node == "large" and len(first.cards) == 4,
         saw=first,
     )
@@ -58,7 +58,7 @@ async def _play(stage: Stage) -> None:
         places = await _serve(stage, policy)
         why = await stage.until_waiting("train-2")
         stage.check(
-            f"{policy}: services on {_list(places)}; train-2 waits", holds="large" in places, saw=(places, why)
+            f"{policy}: services on {listed(places)}; train-2 waits", holds="large" in places, saw=(places, why)
         )
         stage.quote(reasons_in(why))
         await stage.delete(*SERVICES, "train-2")
@@ -66,7 +66,7 @@ async def _play(stage: Stage) -> None:
     await stage.until_running("train-2")
     second = await stage.held("train-2")
     stage.check(
-        f"frag: services on {_list(places)}; train-2 runs on cards {_list(second.cards)} of {second.node}",
+        f"frag: services on {listed(places)}; train-2 runs on cards {listed(second.cards)} of {second.node}",
         holds=places == ["small", "small", "small"] and len(second.cards) == 4,
         saw=(places, second),
     )
@@ -85,10 +85,6 @@ async def _serve(stage: Stage, policy: str) -> list[str]:
         places.append((await stage.held(name)).node)
     await stage.submit(TRAIN.replace("NAME", "train-2"))
     return places
-
-
-def _list(each: object) -> str:
-    return ", ".join(str(one) for one in each)
 
 
 SCENARIO: Final = Scenario(

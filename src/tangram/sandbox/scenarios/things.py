@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from tangram.kube.objects import Object
@@ -38,3 +39,8 @@ def waits_because(pod: Object) -> str:
 def reasons_in(message: str) -> str:
     """What a scheduler counts against nodes, without its thoughts on eviction."""
     return message.partition(". ")[0].rstrip(".") + "."
+
+
+def listed(numbers: Iterable[object]) -> str:
+    """Cards or nodes in a sentence: 4, 5, 6, 7."""
+    return ", ".join(str(each) for each in numbers)

@@ -73,8 +73,6 @@ class KindRules:
             thing["status"] = {}
         if self._ruling.counts:
             thing["metadata"]["generation"] = 1
-        else:
-            thing["metadata"].pop("generation", None)
         self._ruling.create(thing)
         self.complete(thing)
 

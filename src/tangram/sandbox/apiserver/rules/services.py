@@ -76,6 +76,11 @@ def _update_service(new: Object, old: Object) -> None:
         for name in ("clusterIP", "clusterIPs"):
             if name in before:
                 spec[name] = before[name]
+    elif word(spec, "clusterIP") != word(before, "clusterIP") and spec.get("clusterIPs") == before.get(
+        "clusterIPs"
+    ):
+        # The old field was changed and the new one left: the old one is what the client knows.
+        spec["clusterIPs"] = [spec["clusterIP"]] if word(spec, "clusterIP") else []
     if word(spec, "type") in REACHED_FROM_OUTSIDE:
         known = {
             (each.get("port"), each.get("protocol")): each.get("nodePort")

@@ -97,7 +97,8 @@ def qualified(text: str) -> list[str]:
         if not parts[0]:
             said.append("prefix part must be non-empty")
         else:
-            said += [f"prefix part {each}" for each in subdomain(parts[0])]
+            said += [f"prefix part {each}".replace(_characters(253), "must be no more than 253 bytes")
+                     for each in subdomain(parts[0])]  # fmt: skip
     name = parts[-1]
     if not name:
         said.append("name part must be non-empty")

@@ -33,6 +33,7 @@ _TIMES: Final = {
 _TIME_FORM: Final = re.compile(
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(Z|[+-]\d\d:\d\d)"
 )
+_MICRO_TIME_FORM: Final = re.compile(_TIME_FORM.pattern.replace(r"([.,]\d+)?", r"[.,]\d{6}"))
 _INTEGERS: Final = {"int32": 2**31, "int64": 2**63}
 _GO_NAMES: Final = {"boolean": "bool", "number": "float64", "string": "string"}
 # Structs that Go keeps inside others: their name stands in the path although no field has it.
@@ -165,7 +166,7 @@ def _text(value: object, shape: Shape, place: _Place) -> Iterator[str]:
         yield place.misfit(value, _go_name(shape))
         return
     layout = _TIMES.get(shape.definition)
-    if layout is not None and not _TIME_FORM.fullmatch(value):
+    if layout is not None and not (_TIME_FORM if "." not in layout else _MICRO_TIME_FORM).fullmatch(value):
         yield f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
     if shape.limits.get("format") == "byte":
         try:

@@ -1,0 +1,238 @@
+"""An example applied over the API and held to what is expected of it, then deleted, until every card is free again.
+
+What a pod got is read at both ends: the allocation that the scheduler wrote on it, and what its containers found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import yaml
+
+from tangram.daemon.running import Supervisor
+from tangram.daemon.yaml_text import parse_document
+from tangram.kube.errors import NOT_FOUND, ApiError
+from tangram.kube.objects import Object
+from tangram.model.allocations import Tenant
+from tangram.sandbox.nodes.described import default_machines, read_machines
+from tangram.sandbox.scenarios.granted import given_in
+from tangram.sandbox.scenarios.things import collection_of, phase_of, waits_because
+from tangram.sandbox.starting import Options, Sandbox, sandbox
+from tangram.units.memory import memory_text
+from tangram.wire.nodes import read_node
+from tangram.wire.pods import read_pod
+from tangram.wire.tenants import read_tenant
+from tour.records import Example, Leaves, Made, On, Part, Refused, Runs, Step, Waits
+
+Amounts = tuple[int, str, int]
+"""A card, so much of its memory, so much of its compute."""
+
+PATIENCE_S: Final = 40.0
+LOOK_EVERY_S: Final = 0.03
+USUAL: Final = "default"
+
+_Found = TypeVar("_Found")
+
+
+@asynccontextmanager
+async def playground(
+    folder: Path, cluster: Path | None = None, *, real: bool = False
+) -> AsyncGenerator[Sandbox]:
+    """A sandbox with its usual machines, or with those of a cluster file."""
+    machines = (
+        default_machines() if cluster is None else read_machines(parse_document(cluster.read_text("utf-8")))
+    )
+    supervisor = Supervisor()
+    options = Options(folder=folder, machines=machines, real=real)
+    async with sandbox(options, supervisor, lambda _step: None) as box:
+        yield box
+        assert supervisor.unhealthy() == []
+        supervisor.stop()
+        await supervisor.until_stopped()
+
+
+async def play(example: Example, box: Sandbox) -> None:
+    """Every step with its checks, and the way back."""
+    try:
+        for step in example.steps:
+            await _step(step, example, box)
+    finally:
+        for file in reversed(example.files):
+            for thing in reversed(_manifests(example, file)):
+                await _delete(box, f"{collection_of(thing, USUAL)}/{thing['metadata']['name']}")
+        await until_free(box)
+
+
+async def until_free(box: Sandbox) -> None:
+    """No pod is left, and nothing is held on any card of any machine."""
+
+    async def free() -> bool | None:
+        return True if not await box.api.list_all("/api/v1/pods") and not _in_use(box) else None
+
+    await _until("every card is free again", free)
+
+
+async def _step(step: Step, example: Example, box: Sandbox) -> None:
+    match step:
+        case Made(file):
+            await _submit(example, file, box)
+        case Refused(file, says):
+            assert await _refusal(example, file, box) == says
+        case Waits(file, pods, count):
+            await _submit(example, file, box)
+            for key, says in pods.items():
+                for name in await _names(box, key, USUAL, count):
+                    assert says in await _until(f"why pod {name} waits", lambda name=name: _reason(box, name))
+        case Runs(file):
+            await _submit(example, file, box)
+            await _all_run(step, box)
+        case Leaves(pod, then):
+            await _delete(box, f"/api/v1/namespaces/{USUAL}/pods/{pod}")
+            await _all_run(Runs("", then), box)
+
+
+async def _all_run(step: Runs, box: Sandbox) -> None:
+    wanted_phase = "Succeeded" if step.ends else "Running"
+    for key, expected in step.pods.items():
+        found: list[tuple[str, tuple[Amounts, ...]]] = []
+        for name in await _names(box, key, step.namespace, len(expected)):
+            pod = await _until(
+                f"pod {name} is {wanted_phase}",
+                lambda name=name: _in_phase(box, step.namespace, name, wanted_phase),
+            )
+            got = await _allotted(box, pod)
+            found.append(got)
+            same = next((each for each in expected if _wanted(each) == got), None)
+            assert same is not None, f"pod {name} got {got}"
+            await _logs_agree(box, pod, same)
+        assert Counter(found) == Counter(map(_wanted, expected))
+    for name in step.gone:
+        await _until(f"pod {name} is gone", lambda name=name: _gone(box, name))
+
+
+# ---- both ends of an allocation
+
+
+async def _allotted(box: Sandbox, pod: Object) -> tuple[str, tuple[Amounts, ...]]:
+    node = read_node(await box.api.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")).node
+    tenant = read_tenant(read_pod(pod), node)
+    assert isinstance(tenant, Tenant), f"pod {pod['metadata']['name']} says nothing believable of its cards"
+    shares = [share for container in tenant.allocation.containers for share in container.shares]
+    return node.name, tuple(sorted((share.index, memory_text(share.memory), share.cores) for share in shares))
+
+
+def _wanted(expected: On) -> tuple[str, tuple[Amounts, ...]]:
+    parts = expected.containers.values()
+    amounts = ((card, part.memory, part.compute) for part in parts for card in part.cards)
+    return expected.node, tuple(sorted(amounts))
+
+
+async def _logs_agree(box: Sandbox, pod: Object, expected: On) -> None:
+    """Every container says of its cards what was expected."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    for container, part in expected.containers.items():
+        log = await box.machines.log_of(namespace, name, container)
+        limit = _limit(part)
+        found = [
+            (each.card, memory_text(each.memory), limit if each.cores is None else each.cores)
+            for each in given_in(log)
+        ]
+        assert sorted(found) == sorted((card, part.memory, limit) for card in part.cards), log
+    for container in expected.none:
+        assert "no card was given to it" in await box.machines.log_of(namespace, name, container)
+
+
+def _limit(part: Part) -> int:
+    return part.compute if part.limit is None else part.limit
+
+
+def _in_use(box: Sandbox) -> Mapping[str, list[int]]:
+    """Cards with slices or processes, by node."""
+    used: dict[str, list[int]] = {}
+    for machine in box.machines:
+        if (world := machine.world) is None:
+            continue
+        states = [world.state(spec.position) for spec in machine.description.cards.cards]
+        if busy := [number for number, state in enumerate(states) if state.slices or state.holders]:
+            used[str(machine.name)] = busy
+    return used
+
+
+# ---- objects
+
+
+def _manifests(example: Example, file: str) -> list[Object]:
+    return list(yaml.safe_load_all((example.folder / file).read_text("utf-8")))
+
+
+async def _submit(example: Example, file: str, box: Sandbox) -> None:
+    for thing in _manifests(example, file):
+        await box.api.create(collection_of(thing, USUAL), thing)
+
+
+async def _refusal(example: Example, file: str, box: Sandbox) -> str:
+    try:
+        await _submit(example, file, box)
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+async def _delete(box: Sandbox, path: str) -> None:
+    """Until it is away, its parts with it."""
+
+    async def away() -> bool | None:
+        try:
+            await box.api.delete(path, {"propagationPolicy": "Background"})
+        except ApiError as error:
+            return True if error.status == NOT_FOUND else None
+        return None
+
+    await _until(f"{path} is deleted", away)
+
+
+async def _names(box: Sandbox, key: str, namespace: str, count: int) -> list[str]:
+    """The pod of that name, or as many as are expected with that label."""
+    if "=" not in key:
+        return [key]
+
+    async def there() -> list[str] | None:
+        pods = await box.api.list_all(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": key})
+        return sorted(pod["metadata"]["name"] for pod in pods) if len(pods) >= count else None
+
+    return await _until(f"there are {count} pods with {key}", there)
+
+
+async def _pod(box: Sandbox, namespace: str, name: str) -> Object:
+    return await box.api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+
+async def _in_phase(box: Sandbox, namespace: str, name: str, phase: str) -> Object | None:
+    pod = await _pod(box, namespace, name)
+    return pod if phase_of(pod) == phase else None
+
+
+async def _reason(box: Sandbox, name: str) -> str | None:
+    return waits_because(await _pod(box, USUAL, name)) or None
+
+
+async def _gone(box: Sandbox, name: str) -> bool | None:
+    try:
+        await _pod(box, USUAL, name)
+    except ApiError as error:
+        return True if error.status == NOT_FOUND else None
+    return None
+
+
+async def _until(what: str, true: Callable[[], Awaitable[_Found | None]]) -> _Found:
+    ends = time.monotonic() + PATIENCE_S
+    while (found := await true()) is None:
+        assert time.monotonic() < ends, f"waited {PATIENCE_S:g} s in vain: {what}"
+        await asyncio.sleep(LOOK_EVERY_S)
+    return found

@@ -27,6 +27,11 @@ class Step(NamedTuple):
     shown: str
 
 
+class Printed(NamedTuple):
+    text: str
+    status: int
+
+
 class Rule(NamedTuple):
     """Something that may be otherwise every time."""
 
@@ -41,7 +46,8 @@ def _rule(name: str, pattern: str, instead: str) -> Rule:
 
 RULES: Final = (
     _rule("age: a cell of a table that says how long ago", r"(?<=  )(?:\d+[dhms]){1,2}(?=  |$)", "AGE"),
-    _rule("address of a pod", r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
+    _rule("name that a controller made", r"\b(?<=-)[a-z0-9]{8,10}-[a-z0-9]{5}\b", "MADE"),
+    _rule("name of a slice, made of its pod's uid", r"\btangram-[0-9a-f]{22}\b", "SLICE"),
     _rule("kubectl 1.34 and later say where they delete", r"(?<= deleted) from \S+ namespace$", ""),
     _rule("columns: as wide as their widest cell", r" {2,}", "  "),
 )
@@ -83,18 +89,19 @@ class Shell:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
-    async def type(self, command: str) -> str:
+    async def type(self, command: str) -> Printed:
         """Everything that was printed, on either stream. Raises `TimeoutError` for what does not come back."""
         typed, heard = self._process.stdin, self._process.stdout
         if typed is None or heard is None:
             raise RuntimeError("the shell was started without pipes")
-        typed.write(f"{{ {command}\n}} </dev/null 2>&1; printf '\\001'\n".encode())
+        typed.write(f"{{ {command}\n}} </dev/null 2>&1; printf '\\001%s\\001' $?\n".encode())
         await typed.drain()
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return (await heard.readuntil(_END)).removesuffix(_END).decode()
+                text, status = [(await heard.readuntil(_END)).removesuffix(_END) for _ in range(2)]
         except TimeoutError:
             raise TimeoutError(f"{command!r} did not come back within {PATIENCE_S:g} s") from None
+        return Printed(text.decode(), int(status))
 
 
 @asynccontextmanager
@@ -122,7 +129,7 @@ async def shell(folder: Path, environment: Mapping[str, str]) -> AsyncGenerator[
 
 async def played(shell: Shell, block: Sequence[Step]) -> list[Step]:
     """The same commands with what they print now."""
-    return [Step(step.command, await shell.type(step.command)) for step in block]
+    return [Step(step.command, (await shell.type(step.command)).text) for step in block]
 
 
 def written(shown: Sequence[Step], printed: Sequence[Step]) -> str:

@@ -222,6 +222,24 @@ def test_programs_get_json_and_yaml_that_say_the_same(file: str) -> None:
     assert [node["state"] for node in as_json["nodes"]] == ["not-ready", "cordoned", "ready", "ready"]
 
 
+# --- the help --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["status", "top", "completion"])
+def test_the_help_teaches_by_examples_that_fit_the_screen(command: str) -> None:
+    answer = run(command, "--help")
+    assert answer.status == 0
+    assert answer.out.count(f"  tangram {command}") + answer.out.count(f"(tangram {command}") >= 3
+    assert "Exit status: 0 " in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_the_first_help_names_what_a_newcomer_runs_first() -> None:
+    out = run("--help").out
+    for line in ("  tangram sandbox\n", "  tangram status\n"):
+        assert line in out
+
+
 # --- what it refuses -------------------------------------------------------------------------------------------------
 
 

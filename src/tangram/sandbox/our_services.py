@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+import yaml
 from msgspec import Struct
 
 from tangram.daemon.endpoints import Address
@@ -31,6 +32,7 @@ from tangram.services.scheduler.settings import (
 from tangram.wire import kubescheduler_config
 from tangram.wire.extender_config import ClientFiles, extender_entry, scheduler_configuration
 
+MANAGER: Final = "tangram-sandbox"
 LOOPBACK: Final = "127.0.0.1"
 IDENTITY: Final = socket.gethostname()
 """How the holder of the scheduler's Lease begins, as a real kube-scheduler has it."""
@@ -105,3 +107,16 @@ def scheduler_files(doors: Doors, kubeconfig: str, client: PairOnDisk, authority
         lease=(LEASE.namespace, LEASE.name),
     )
     return {TANGRAM_NAME: ours, USUAL: kubescheduler_config.configuration(doors.aware, kubeconfig)}
+
+
+async def publish(api: Api, configuration: Object) -> None:
+    """Keep our scheduler's configuration where an installation has it, for people and for `tangram doctor`."""
+    path = f"/api/v1/namespaces/{LEASE.namespace}/configmaps/{TANGRAM_NAME}"
+    text = yaml.safe_dump(configuration, sort_keys=False)
+    thing: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": TANGRAM_NAME, "namespace": LEASE.namespace},
+        "data": {"kube-scheduler.yaml": text},
+    }
+    await api.apply(path, thing, MANAGER)

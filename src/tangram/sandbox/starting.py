@@ -26,10 +26,11 @@ from tangram.sandbox.folder import Folder, taking, write_pair, write_private
 from tangram.sandbox.kubeconfig import kubeconfig_text
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.machines import Machines
-from tangram.sandbox.our_services import Doors, scheduler_files, start_aware, start_scheduler
+from tangram.sandbox.our_services import Doors, publish, scheduler_files, start_aware, start_scheduler
 from tangram.sandbox.planes import Plane, embedded
 from tangram.sandbox.real import real
 from tangram.services.scheduler.service import Scheduler
+from tangram.services.scheduler.settings import TANGRAM_NAME
 
 READY_S: Final = 30.0
 WATCHED_S: Final = 40.0
@@ -97,6 +98,7 @@ async def sandbox(options: Options, supervisor: Supervisor, say: Say) -> AsyncGe
         await stack.enter_async_context(card_sockets(machines, folder))
         await _ready(scheduler)
         await webhooks.register(api, url, served.authority)
+        await publish(api, files[TANGRAM_NAME])
         say("scheduler, webhook and gpu-aware answer")
         yield Sandbox(
             folder=folder, api=api, machines=machines, doors=doors, scheduler=scheduler, supervisor=supervisor

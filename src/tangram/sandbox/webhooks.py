@@ -11,8 +11,8 @@ from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.objects import Object
+from tangram.sandbox.our_services import MANAGER
 
-MANAGER: Final = "tangram-sandbox"
 NAME: Final = "tangram-scheduler"
 _GROUP: Final = "admissionregistration.k8s.io"
 _OUTSIDE_THE_SYSTEM: Final = {
@@ -59,8 +59,9 @@ def _validating(url: str, bundle: str) -> Object:
                 _rule(["CREATE"], ["pods/binding", "bindings"]),
             ],
             "namespaceSelector": {"matchExpressions": [_OUTSIDE_THE_SYSTEM]},
-            "failurePolicy": "Ignore",
-            "timeoutSeconds": 2,
+            # An installation has to weigh this; here the webhook is away only when everything is.
+            "failurePolicy": "Fail",
+            "timeoutSeconds": 5,
         },
     )
 

@@ -13,10 +13,13 @@ from typing import Final
 from tangram.kube.api import Api
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError
 from tangram.sandbox.scenarios import (
+    bad_manifests,
     burst_of_40,
     card_dies,
     fragmentation,
+    koordinator_words,
     kubelet_restart,
+    mthreads_tiers,
     qos_policies,
     shared_card,
     topology,
@@ -32,6 +35,9 @@ SCENARIOS: Final[Sequence[Scenario]] = (
     burst_of_40.SCENARIO,
     fragmentation.SCENARIO,
     kubelet_restart.SCENARIO,
+    koordinator_words.SCENARIO,
+    mthreads_tiers.SCENARIO,
+    bad_manifests.SCENARIO,
 )
 
 _NAMESPACES: Final = "/api/v1/namespaces"

@@ -44,3 +44,8 @@ def reasons_in(message: str) -> str:
 def listed(numbers: Iterable[object]) -> str:
     """Cards or nodes in a sentence: 4, 5, 6, 7."""
     return ", ".join(str(each) for each in numbers)
+
+
+def without_gate(message: str) -> str:
+    """A refusal without the name of who refused."""
+    return message.rpartition(" denied the request: ")[2]

@@ -1,0 +1,129 @@
+"""Manifests in Koordinator's words are served as they are, slices and whole cards, of either vendor."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tangram.sandbox.scenarios.stage import Scenario, Stage
+from tangram.sandbox.scenarios.things import listed, without_gate
+from tangram.units.memory import GIB, memory_text
+
+SLICE: Final = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: slice
+  annotations: {metax-tech.com/sgpu-qos-policy: fixed-share}
+spec:
+  containers:
+    - name: main
+      image: sleep:1
+      command: [sh, -c, "ls /dev; sleep infinity"]
+      resources:
+        limits: &slice
+          koordinator.sh/gpu.shared: 1
+          koordinator.sh/gpu-core: 10
+          koordinator.sh/gpu-memory: 1Gi
+          metax-tech.com/sgpu: 1
+        requests: *slice
+"""
+
+RATIO: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: ratio}
+spec:
+  containers:
+    - name: main
+      image: sleep:1
+      command: [sleep, infinity]
+      resources:
+        limits: {koordinator.sh/gpu-core: 25, koordinator.sh/gpu-memory-ratio: 50, mthreads.com/vgpu: 1}
+"""
+
+WHOLE: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: whole}
+spec:
+  containers:
+    - name: main
+      image: sleep:1
+      command: [sleep, infinity]
+      resources:
+        limits: {koordinator.sh/gpu: 200, metax-tech.com/sgpu: 2}
+"""
+
+TWO_PARTS: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: two-parts}
+spec:
+  containers:
+    - name: main
+      image: sleep:1
+      command: [sleep, infinity]
+      resources:
+        limits:
+          koordinator.sh/gpu.shared: 2
+          koordinator.sh/gpu-core: 20
+          koordinator.sh/gpu-memory: 2Gi
+          metax-tech.com/sgpu: 2
+"""
+
+
+async def _play(stage: Stage) -> None:
+    stage.tell("Pods written for Koordinator come as they are.")
+    for manifest in (SLICE, RATIO, WHOLE):
+        await stage.submit(manifest)
+    await stage.until_running("slice", "ratio", "whole")
+    await _slice(stage)
+    await _ratio(stage)
+    await _whole(stage)
+    sentence = without_gate(await stage.refusal_of(TWO_PARTS))
+    stage.check("two parts of two cards are refused", holds="koordinator.sh/gpu.shared" in sentence, saw=sentence)
+    stage.quote(sentence)
+    stage.look(f"kubectl get pods -n {stage.namespace} -o wide")
+    stage.look(f"kubectl logs -n {stage.namespace} slice")
+    stage.look(f"kubectl get pod -n {stage.namespace} slice -o yaml")
+    stage.look("tangram status")
+
+
+async def _slice(stage: Stage) -> None:
+    held = await stage.held("slice")
+    (given,) = held.given
+    stage.check(
+        f"slice has 10 % and 1 GiB of a MetaX card, {given.policy}",
+        holds=(given.cores, given.memory, given.policy) == (10, GIB, "fixed-share"),
+        saw=given,
+    )
+    log = await stage.log("slice")
+    stage.check("in its /dev is mxcd, by which the vendor tells", holds="\nmxcd\n" in log, saw=log)
+
+
+async def _ratio(stage: Stage) -> None:
+    held = await stage.held("ratio")
+    (given,) = held.given
+    stage.check(
+        f"ratio has 4 of 16 shares and {memory_text(given.memory)} of a Moore Threads card",
+        holds=(given.cores, given.memory, held.node) == (4, 24 * GIB, "moore-a"),
+        saw=held,
+    )
+
+
+async def _whole(stage: Stage) -> None:
+    held = await stage.held("whole")
+    stage.check(
+        f"whole has cards {listed(held.cards)} of {held.node} to itself",
+        holds=[given.cores for given in held.given] == [100, 100],
+        saw=held,
+    )
+
+
+SCENARIO: Final = Scenario(
+    name="koordinator-words",
+    title="Koordinator's vocabulary, Tangram's placement.",
+    why="Nobody should rewrite a thousand manifests to change a scheduler.",
+    play=_play,
+    namespaces=("koordinator-words",),
+)

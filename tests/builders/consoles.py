@@ -1,8 +1,8 @@
 """Documents that show a terminal: their commands typed again into a shell, and what comes out held against the page.
 
 In a block of a page that is called `console`, lines that begin with `$ ` are typed, and everything below such a line is
-what was printed, errors included. All blocks of a page are one session in one shell, as for whoever reads from the top. What
-may differ from run to run is said by named rules and nothing else.
+what was printed, errors included. All blocks of a page are one session in one shell, as for whoever reads from the top.
+What may differ from run to run is said by named rules and nothing else.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ anything by itself would hide it.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -32,6 +33,7 @@ TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA: Final = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
+_LARGE: Final = 1 << 20
 PATIENCE: Final = 20.0
 """Seconds for what a server or a controller does in its own time."""
 
@@ -162,6 +164,8 @@ class World:
         if body is not None:
             sent["Content-Type"] = content
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        # aiohttp warns of large bodies in one piece.
+        sent_data = io.BytesIO(data) if data is not None and len(data) > _LARGE else data
         who = self.server.admin
         if token is not None:
             who = self.server.nobody
@@ -169,7 +173,7 @@ class World:
         async with (
             asyncio.timeout(PATIENCE),
             who.request(
-                method, path, data=data, headers=sent, params=query, allow_redirects=False
+                method, path, data=sent_data, headers=sent, params=query, allow_redirects=False
             ) as response,
         ):
             text = (await response.read()).decode("utf-8", "replace")

@@ -1,1 +1,1 @@
-"""The examples from 10 on, played in a running sandbox: embedded in `make test`, on a real control plane in `make e2e`."""
+"""The examples from 10 on, played in a sandbox: an embedded one in `make test`, a real one in `make e2e`."""

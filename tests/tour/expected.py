@@ -23,9 +23,7 @@ _METAX: Final = (
             ),
         ),
     ),
-    Example(
-        "12-slices-of-two-cards", (Runs("pod.yaml", {"pair": one("metax-b", (6, 7), "32 GiB", 50)}),)
-    ),
+    Example("12-slices-of-two-cards", (Runs("pod.yaml", {"pair": one("metax-b", (6, 7), "32 GiB", 50)}),)),
     Example("13-whole-card", (Runs("pod.yaml", {"whole": one("metax-a", (7,), "64 GiB", 100)}),)),
     Example(
         "14-linked-cards",
@@ -176,10 +174,9 @@ _MOORE_THREADS: Final = (
             ),
             Refused(
                 "no-such-size.yaml",
-                'admission webhook "pods.tangram.dev" denied the request: sGPU memory request value is invalid, valid '
-                "values are [2, 4, 8, 16, 32, 64, 96]: container main asks for mthreads.com/sgpu-memory '33'; memory is "
-                "counted in units of 512 MiB, and the sizes that exist are 2, 4, 8, 16, 32, 64 or 96; write 64, or leave "
-                "it out for the whole card.",
+                "sGPU memory request value is invalid, valid values are [2, 4, 8, 16, 32, 64, 96]: container main asks "
+                "for mthreads.com/sgpu-memory '33'; memory is counted in units of 512 MiB, and the sizes that exist "
+                "are 2, 4, 8, 16, 32, 64 or 96; write 64, or leave it out for the whole card.",
             ),
         ),
     ),
@@ -196,10 +193,10 @@ _MOORE_THREADS: Final = (
             ),
             Refused(
                 "two-cards.yaml",
-                'admission webhook "pods.tangram.dev" denied the request: container main asks for mthreads.com/vgpu '
-                "'2' and mthreads.com/sgpu-core '8' and mthreads.com/sgpu-memory '32'; several cards are only given "
-                "whole, which is mthreads.com/sgpu-core 32 and mthreads.com/sgpu-memory 192; write mthreads.com/vgpu: "
-                "1 to share a card, or leave mthreads.com/sgpu-core and mthreads.com/sgpu-memory out for whole cards.",
+                "container main asks for mthreads.com/vgpu '2' and mthreads.com/sgpu-core '8' and "
+                "mthreads.com/sgpu-memory '32'; several cards are only given whole, which is mthreads.com/sgpu-core "
+                "32 and mthreads.com/sgpu-memory 192; write mthreads.com/vgpu: 1 to share a card, or leave "
+                "mthreads.com/sgpu-core and mthreads.com/sgpu-memory out for whole cards.",
             ),
         ),
     ),
@@ -212,10 +209,9 @@ _AROUND: Final = (
             Runs("pod.yaml", {"fixed": one("metax-b", (7,), "16 GiB", 25)}),
             Refused(
                 "several-cards.yaml",
-                'admission webhook "pods.tangram.dev" denied the request: container main asks for '
-                "koordinator.sh/gpu.shared '1' and koordinator.sh/gpu-core '25' and koordinator.sh/gpu-memory '16Gi' "
-                "beside metax-tech.com/sgpu '2'; that resource is the number of cards, here 1; write "
-                "metax-tech.com/sgpu: 1.",
+                "container main asks for koordinator.sh/gpu.shared '1' and koordinator.sh/gpu-core '25' and "
+                "koordinator.sh/gpu-memory '16Gi' beside metax-tech.com/sgpu '2'; that resource is the number of "
+                "cards, here 1; write metax-tech.com/sgpu: 1.",
             ),
         ),
     ),
@@ -226,10 +222,9 @@ _AROUND: Final = (
             Runs("pod.yaml", {"first": one("metax-b", (7,), "24 GiB", 50)}, namespace="team-green"),
             Refused(
                 "too-much.yaml",
-                'admission webhook "pods.tangram.dev" denied the request: exceeding resource quota: pod '
-                "team-green/second asks for 16 GiB of metax-tech.com/vmemory and its namespace holds 24 GiB; quota "
-                "cards allows 32 GiB in all; ask for less, wait until pods of the namespace have ended, or have the "
-                "quota raised.",
+                "exceeding resource quota: pod team-green/second asks for 16 GiB of metax-tech.com/vmemory and its "
+                "namespace holds 24 GiB; quota cards allows 32 GiB in all; ask for less, wait until pods of the "
+                "namespace have ended, or have the quota raised.",
             ),
         ),
     ),
@@ -295,8 +290,8 @@ OWN_CLUSTER: Final = (
             Runs(
                 "pods.yaml",
                 {
-                    "function": one("split", (1,), "16 GiB", 25),
-                    "turn": one("shared", (1,), "64 GiB", 100),
+                    "function": one("split", (0,), "16 GiB", 25),
+                    "turn": (On("shared", {"main": Part((0,), "16 GiB", 25, sees="64 GiB")}),),
                 },
             ),
         ),

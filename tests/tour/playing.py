@@ -6,9 +6,10 @@ What a pod got is read at both ends: the allocation that the scheduler wrote on 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeVar
@@ -20,23 +21,30 @@ from tangram.daemon.yaml_text import parse_document
 from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.model.allocations import Tenant
-from tangram.sandbox.nodes.described import default_machines, read_machines
-from tangram.sandbox.scenarios.granted import given_in
+from tangram.sandbox.nodes.described import MachineDescription, default_machines, read_machines
 from tangram.sandbox.scenarios.things import collection_of, phase_of, waits_because
 from tangram.sandbox.starting import Options, Sandbox, sandbox
 from tangram.units.memory import memory_text
 from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import read_tenant
-from tour.records import Example, Leaves, Made, On, Part, Refused, Runs, Step, Waits
+from tour.records import Example, Leaves, Made, On, Refused, Runs, Step, Waits
 
 Amounts = tuple[int, str, int]
 """A card, so much of its memory, so much of its compute."""
+Got = tuple[str, tuple[Amounts, ...]]
+"""A node, and what one pod has there."""
 
 PATIENCE_S: Final = 40.0
 LOOK_EVERY_S: Final = 0.03
 USUAL: Final = "default"
+DENIED: Final = 'admission webhook "pods.tangram.dev" denied the request: '
 
+_TOLD: Final = re.compile(
+    r"^\[sandbox\] card (?P<card>\d+): [^,]+, [^,]+, (?:whole, |function \d of \d, |slice \d+: )"
+    r"(?P<memory>\d+ .iB)(?: of memory, (?P<cores>\d+) .*)?$",
+    re.MULTILINE,
+)
 _Found = TypeVar("_Found")
 
 
@@ -45,9 +53,7 @@ async def playground(
     folder: Path, cluster: Path | None = None, *, real: bool = False
 ) -> AsyncGenerator[Sandbox]:
     """A sandbox with its usual machines, or with those of a cluster file."""
-    machines = (
-        default_machines() if cluster is None else read_machines(parse_document(cluster.read_text("utf-8")))
-    )
+    machines = default_machines() if cluster is None else _machines(cluster)
     supervisor = Supervisor()
     options = Options(folder=folder, machines=machines, real=real)
     async with sandbox(options, supervisor, lambda _step: None) as box:
@@ -55,6 +61,10 @@ async def playground(
         assert supervisor.unhealthy() == []
         supervisor.stop()
         await supervisor.until_stopped()
+
+
+def _machines(cluster: Path) -> tuple[MachineDescription, ...]:
+    return read_machines(parse_document(cluster.read_text("utf-8")))
 
 
 async def play(example: Example, box: Sandbox) -> None:
@@ -83,12 +93,15 @@ async def _step(step: Step, example: Example, box: Sandbox) -> None:
         case Made(file):
             await _submit(example, file, box)
         case Refused(file, says):
-            assert await _refusal(example, file, box) == says
+            assert await _refusal(example, file, box) == f"{DENIED}{says}"
         case Waits(file, pods, count):
             await _submit(example, file, box)
             for key, says in pods.items():
                 for name in await _names(box, key, USUAL, count):
-                    assert says in await _until(f"why pod {name} waits", lambda name=name: _reason(box, name))
+                    await _until(
+                        f"pod {name} waits with {says!r}",
+                        lambda name=name, says=says: _waits_with(box, name, says),
+                    )
         case Runs(file):
             await _submit(example, file, box)
             await _all_run(step, box)
@@ -100,17 +113,19 @@ async def _step(step: Step, example: Example, box: Sandbox) -> None:
 async def _all_run(step: Runs, box: Sandbox) -> None:
     wanted_phase = "Succeeded" if step.ends else "Running"
     for key, expected in step.pods.items():
-        found: list[tuple[str, tuple[Amounts, ...]]] = []
+        found: list[Got] = []
         for name in await _names(box, key, step.namespace, len(expected)):
             pod = await _until(
                 f"pod {name} is {wanted_phase}",
                 lambda name=name: _in_phase(box, step.namespace, name, wanted_phase),
             )
-            got = await _allotted(box, pod)
+            # The agent of the node writes down which whole cards were really given, in its own time.
+            wishes = {_wanted(each): each for each in expected}
+            got = await _until(
+                f"pod {name} has what it should", lambda pod=pod, wishes=wishes: _as_wished(box, pod, wishes)
+            )
             found.append(got)
-            same = next((each for each in expected if _wanted(each) == got), None)
-            assert same is not None, f"pod {name} got {got}"
-            await _logs_agree(box, pod, same)
+            await _logs_agree(box, pod, wishes[got])
         assert Counter(found) == Counter(map(_wanted, expected))
     for name in step.gone:
         await _until(f"pod {name} is gone", lambda name=name: _gone(box, name))
@@ -119,15 +134,25 @@ async def _all_run(step: Runs, box: Sandbox) -> None:
 # ---- both ends of an allocation
 
 
-async def _allotted(box: Sandbox, pod: Object) -> tuple[str, tuple[Amounts, ...]]:
+async def _as_wished(box: Sandbox, seen: Object, wishes: Collection[Got]) -> Got | None:
+    pod = await _pod(box, seen["metadata"]["namespace"], seen["metadata"]["name"])
+    got = await _allotted(box, pod)
+    return got if got in wishes else None
+
+
+async def _allotted(box: Sandbox, pod: Object) -> Got | None:
+    """By the annotations, as they were while the pod ran: one that is over holds nothing any more."""
     node = read_node(await box.api.get(f"/api/v1/nodes/{pod['spec']['nodeName']}")).node
-    tenant = read_tenant(read_pod(pod), node)
-    assert isinstance(tenant, Tenant), f"pod {pod['metadata']['name']} says nothing believable of its cards"
+    tenant = read_tenant(read_pod({**pod, "status": {"phase": "Running"}}), node)
+    if not isinstance(tenant, Tenant):
+        return None
     shares = [share for container in tenant.allocation.containers for share in container.shares]
-    return node.name, tuple(sorted((share.index, memory_text(share.memory), share.cores) for share in shares))
+    return str(node.name), tuple(
+        sorted((share.index, memory_text(share.memory), share.cores) for share in shares)
+    )
 
 
-def _wanted(expected: On) -> tuple[str, tuple[Amounts, ...]]:
+def _wanted(expected: On) -> Got:
     parts = expected.containers.values()
     amounts = ((card, part.memory, part.compute) for part in parts for card in part.cards)
     return expected.node, tuple(sorted(amounts))
@@ -138,18 +163,14 @@ async def _logs_agree(box: Sandbox, pod: Object, expected: On) -> None:
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     for container, part in expected.containers.items():
         log = await box.machines.log_of(namespace, name, container)
-        limit = _limit(part)
+        # Of a card that is given whole, or as a function, no compute is told.
+        limit = part.compute if part.limit is None else part.limit
         found = [
-            (each.card, memory_text(each.memory), limit if each.cores is None else each.cores)
-            for each in given_in(log)
+            (int(line["card"]), line["memory"], int(line["cores"] or limit)) for line in _TOLD.finditer(log)
         ]
-        assert sorted(found) == sorted((card, part.memory, limit) for card in part.cards), log
+        assert sorted(found) == sorted((card, part.sees or part.memory, limit) for card in part.cards), log
     for container in expected.none:
         assert "no card was given to it" in await box.machines.log_of(namespace, name, container)
-
-
-def _limit(part: Part) -> int:
-    return part.compute if part.limit is None else part.limit
 
 
 def _in_use(box: Sandbox) -> Mapping[str, list[int]]:
@@ -218,8 +239,8 @@ async def _in_phase(box: Sandbox, namespace: str, name: str, phase: str) -> Obje
     return pod if phase_of(pod) == phase else None
 
 
-async def _reason(box: Sandbox, name: str) -> str | None:
-    return waits_because(await _pod(box, USUAL, name)) or None
+async def _waits_with(box: Sandbox, name: str, says: str) -> bool | None:
+    return True if says in waits_because(await _pod(box, USUAL, name)) else None
 
 
 async def _gone(box: Sandbox, name: str) -> bool | None:

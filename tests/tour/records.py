@@ -19,7 +19,9 @@ class Part(Struct, frozen=True):
     compute: int
     """Of 100 for MetaX, of 16 for Moore Threads."""
     limit: int | None = None
-    """What the card enforces, where that is not what was set aside."""
+    """The compute that the card enforces, where that is not what was set aside."""
+    sees: str = ""
+    """The memory that the container finds, where nothing keeps it to its own."""
 
 
 class On(Struct, frozen=True):
@@ -58,7 +60,7 @@ class Waits(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """A manifest that is not taken. The text is the whole answer."""
+    """A manifest that our webhook refuses. The text is all that it says."""
 
     file: str
     says: str

@@ -30,6 +30,7 @@ from tangram.wire.errors import WireError
 
 USUAL_FOLDER: Final = Path(".sandbox")
 USUAL_PORT: Final = 16443
+USUAL_PROGRAMS: Final = Path(".venv/bin")
 LARGEST_PORT: Final = 65535
 
 
@@ -109,7 +110,7 @@ def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
         "",
         f"Ready after {seconds:.1f} s. In another shell:",
         "",
-        f"  export KUBECONFIG={_shown(folder.kubeconfig)}",
+        f"  export KUBECONFIG={_shown(folder.kubeconfig)}{_path_too()}",
         "  kubectl get nodes",
         "  kubectl apply -f examples/10-share-a-card/pod.yaml",
         "  tangram status",
@@ -123,6 +124,14 @@ def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
     fate = "keeps its state there" if kept else "forgets everything; --data DIR keeps it"
     lines += [f"Ctrl-C stops the sandbox and {fate}. Log: {_shown(folder.log)}", ""]
     return "\n".join(lines)
+
+
+def _path_too() -> str:
+    """What else to export where the shell would not find this very command."""
+    if shutil.which("tangram") is not None:
+        return ""
+    here = Path(sys.argv[0]).absolute().parent
+    return f" PATH={here if here != USUAL_PROGRAMS.absolute() else f'$PWD/{USUAL_PROGRAMS}'}:$PATH"
 
 
 def _shown(path: Path) -> str:

@@ -40,7 +40,8 @@ class Supervisor:
     def __init__(self) -> None:
         self.stopping: Final = asyncio.Event()
         """Set once the end is asked for. Services watch it, tests set it."""
-        self._hurry: Final = asyncio.Event()
+        self.hurry: Final = asyncio.Event()
+        """Set once the end is asked for again."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._deaths: list[str] = []
         self._cancelling = False
@@ -59,7 +60,7 @@ class Supervisor:
 
     def stop(self) -> None:
         """Ask for the end; asked again, without further ado."""
-        (self._hurry if self.stopping.is_set() else self.stopping).set()
+        (self.hurry if self.stopping.is_set() else self.stopping).set()
 
     async def until_stopped(self, drain: Drain | None = None, *, limit: float = DRAIN_S) -> int:
         """Wait for the end, put things in order, cancel what runs. The exit status of the process."""
@@ -107,7 +108,7 @@ class Supervisor:
 
     async def _drain(self, drain: Drain, limit: float) -> None:
         draining = asyncio.ensure_future(drain())
-        hurry = asyncio.create_task(self._hurry.wait())
+        hurry = asyncio.create_task(self.hurry.wait())
         await asyncio.wait({draining, hurry}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         hurry.cancel()
         if not draining.done():

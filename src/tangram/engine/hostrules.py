@@ -7,6 +7,7 @@ one node leaves kube-scheduler nothing to prefer. Pod affinity, volumes and port
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def _host_side(node: Node) -> tuple[object, ...]:
 
 def first_broken_rule(node: Node, placing: Placing) -> tuple[NodeRule, str]:
     """The first host rule that keeps the pod off the node, with what it stumbled over."""
-    if node.unschedulable and not any(_tolerates(each, _UNSCHEDULABLE) for each in placing.tolerations):
+    if node.unschedulable and not any(tolerates(each, _UNSCHEDULABLE) for each in placing.tolerations):
         return NodeRule.UNSCHEDULABLE, "the node is cordoned"
     for key, value in placing.node_selector:
         if node.labels.get(key) != value:
@@ -90,7 +91,7 @@ def first_broken_rule(node: Node, placing: Placing) -> tuple[NodeRule, str]:
         return NodeRule.AFFINITY, "no required node affinity term matches"
     for taint in node.taints:
         if taint.effect != "PreferNoSchedule" and not any(
-            _tolerates(each, taint) for each in placing.tolerations
+            tolerates(each, taint) for each in placing.tolerations
         ):
             return NodeRule.TAINT, f"taint {taint_text(taint)}"
     return NodeRule.FITS, ""
@@ -108,12 +109,13 @@ def preference_for(node: Node, placing: Placing) -> int:
         1
         for taint in node.taints
         if taint.effect == "PreferNoSchedule"
-        and not any(_tolerates(each, taint) for each in placing.tolerations)
+        and not any(tolerates(each, taint) for each in placing.tolerations)
     )
     return liked - shunned * PREFER_NOT_PENALTY
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether one toleration makes up for one taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.operator == "Exists":
@@ -123,11 +125,12 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 def _all_match(node: Node, rules: tuple[LabelRule, ...]) -> bool:
     # Kubernetes reads an empty term as matching nothing.
-    return bool(rules) and all(_matches(node, rule) for rule in rules)
+    return bool(rules) and all(rule_holds(rule, node.name, node.labels) for rule in rules)
 
 
-def _matches(node: Node, rule: LabelRule) -> bool:
-    value = node.name if rule.is_field else node.labels.get(rule.key)
+def rule_holds(rule: LabelRule, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a node of this name with these labels is one that a rule means."""
+    value = name if rule.is_field else labels.get(rule.key)
     match rule.operator:
         case "In":
             return value is not None and value in rule.values

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import yaml
+
+from tangram.wire import loose
 
 NAME: Final = "tangram-sandbox"
 
@@ -31,3 +35,14 @@ def kubeconfig_text(server: str, authority: bytes, token: str) -> str:
         },
         sort_keys=False,
     )
+
+
+def port_in(file: Path) -> int:
+    """The port of the server that a kubeconfig of ours names; 0 where there is none, or no such file."""
+    try:
+        document = yaml.safe_load(file.read_text("utf-8"))
+        first = loose.elements(loose.members(document).get("clusters"))[0]
+        server = loose.text(loose.members(loose.members(first).get("cluster")).get("server"))
+        return urlsplit(server).port or 0
+    except (OSError, ValueError, yaml.YAMLError, IndexError):
+        return 0

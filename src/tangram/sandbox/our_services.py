@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ from tangram.kube.connection import Connection
 from tangram.kube.objects import Object
 from tangram.sandbox import accounts
 from tangram.sandbox.folder import PairOnDisk
+from tangram.sandbox.nodes.parts import Part
 from tangram.services.gpu_aware import service as gpu_aware
 from tangram.services.gpu_aware.following import MapName
 from tangram.services.scheduler.outside_door import open_outside
@@ -85,15 +85,10 @@ async def start_scheduler(
 async def start_aware(stack: AsyncExitStack, connection: Connection) -> str:
     """Serve gpu-aware over HTTP until the stack unwinds; where it answers."""
     port = free_port()
-    supervisor = Supervisor()
     settings = gpu_aware.Settings(address=Address(LOOPBACK, port), weights_map=WEIGHTS)
-    serving = asyncio.create_task(gpu_aware.serve(supervisor, settings, connection), name="gpu-aware")
-
-    async def stop() -> None:
-        supervisor.stop()
-        await asyncio.wait({serving}, timeout=3)
-
-    stack.push_async_callback(stop)
+    part = Part("gpu-aware", lambda supervisor: gpu_aware.serve(supervisor, settings, connection))
+    part.start()
+    stack.push_async_callback(part.kill)
     return f"http://{LOOPBACK}:{port}"
 
 

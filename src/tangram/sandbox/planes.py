@@ -13,13 +13,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from tangram.daemon.certificates import CertificateError, Issued, Pair, check_pair
+from tangram.daemon.certificates import (
+    CertificateError,
+    Issued,
+    Pair,
+    certificates_in,
+    check_pair,
+    vouches_for,
+)
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.journal import FileJournal
 from tangram.sandbox.apiserver.server import Running, make_certificate, serving_api
+from tangram.sandbox.controllers.heartbeats import GRACE_S
 from tangram.sandbox.controllers.service import Controllers
 from tangram.sandbox.folder import PairOnDisk, write_pair, write_private
 from tangram.sandbox.our_services import IDENTITY
@@ -77,10 +85,11 @@ class EmbeddedPlane:
 
 @asynccontextmanager
 async def embedded(
-    port: int, keys: Path, data: Path | None, supervisor: Supervisor
+    port: int, keys: Path, data: Path | None, supervisor: Supervisor, *, grace: float = GRACE_S
 ) -> AsyncGenerator[EmbeddedPlane]:
     """Our own control plane. With `data`, its objects are kept there, and its certificate and token in `keys`.
 
+    `grace` is how long its controllers wait for a node that is silent.
     Raises `SettingError` and `JournalError` for what cannot be used.
     """
     issued, token = _identity(keys)
@@ -90,7 +99,9 @@ async def embedded(
             serving_api(port, issued=issued, token=token, journal=journal) as running,
             Api(running.connection(), agent="tangram-sandbox") as api,
         ):
-            await Controllers(api, authority_pem=issued.authority.decode()).run(supervisor)
+            if journal is not None:
+                supervisor.vital("keeping objects", journal.failing())
+            await Controllers(api, authority_pem=issued.authority.decode(), grace=grace).run(supervisor)
             yield EmbeddedPlane(running, api, supervisor)
     finally:
         if journal is not None:
@@ -109,10 +120,19 @@ def _identity(keys: Path) -> tuple[Issued, str]:
     files = PairOnDisk(keys / "api.crt", keys / "api.key", keys / "api-ca.crt")
     try:
         pair = Pair(files.certificate.read_bytes(), files.key.read_bytes())
-        check_pair(pair, datetime.now(UTC))
-        return Issued(files.authority.read_bytes(), pair), (keys / TOKEN).read_text("utf-8").strip()
+        issued = Issued(files.authority.read_bytes(), pair)
+        token = (keys / TOKEN).read_text("ascii").strip()
+        if token and _vouched(issued):
+            return issued, token
     except (OSError, CertificateError, UnicodeDecodeError):
-        issued, token = make_certificate(), secrets.token_urlsafe(24)
-        write_pair(keys, "api", issued)
-        write_private(keys / TOKEN, token.encode())
-        return issued, token
+        pass
+    issued, token = make_certificate(), secrets.token_urlsafe(24)
+    write_pair(keys, "api", issued)
+    write_private(keys / TOKEN, token.encode())
+    return issued, token
+
+
+def _vouched(issued: Issued) -> bool:
+    """Whether the three files belong together: a sandbox may have been killed between two of them."""
+    leaf = check_pair(issued.pair, datetime.now(UTC))
+    return any(vouches_for(authority, leaf) for authority in certificates_in(issued.authority))

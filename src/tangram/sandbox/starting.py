@@ -2,14 +2,17 @@
 
 The API server comes first, because everybody talks to it. Our scheduler answers before its webhooks are registered, and
 people are told that all is ready after that, so that nobody is refused for having come too early.
+
+Whoever asks for the end while a sandbox starts need not wait until it runs; and whoever asks twice need not wait until
+every part has put its things in order.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -19,13 +22,16 @@ from msgspec import Struct
 from tangram.daemon.certificates import Issued, issue
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
+from tangram.kube.errors import ApiError
 from tangram.sandbox import accounts, webhooks
-from tangram.sandbox.apiserver.server import LIFE, make_certificate
+from tangram.sandbox.apiserver.server import LIFE, is_free, make_certificate
 from tangram.sandbox.card_sockets import card_sockets
+from tangram.sandbox.ending import ended_by
 from tangram.sandbox.folder import Folder, taking, write_pair, write_private
-from tangram.sandbox.kubeconfig import kubeconfig_text
+from tangram.sandbox.kubeconfig import kubeconfig_text, port_in
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.machines import Machines
+from tangram.sandbox.nodes.node_objects import NODES
 from tangram.sandbox.our_services import Doors, publish, scheduler_files, start_aware, start_scheduler
 from tangram.sandbox.planes import Plane, embedded
 from tangram.sandbox.real import real
@@ -33,8 +39,11 @@ from tangram.services.scheduler.service import Scheduler
 from tangram.services.scheduler.settings import TANGRAM_NAME
 
 READY_S: Final = 30.0
-WATCHED_S: Final = 40.0
-UNWATCHED_S: Final = 3600.0
+SILENCE_S: Final = 40.0
+PER_NODE_S: Final = 1.0
+"""So that a thousand nodes at rest write twice a second."""
+GRACE_S: Final = 10.0
+"""Between the silence that nodes allow themselves, and their being given up."""
 
 Say = Callable[[str], None]
 
@@ -59,69 +68,144 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     supervisor: Supervisor
 
 
+class NotStarted(Exception):  # noqa: N818 - says what is the case
+    """Something of a sandbox did not come up. Its text is one sentence."""
+
+
 @asynccontextmanager
 async def sandbox(options: Options, supervisor: Supervisor, say: Say) -> AsyncGenerator[Sandbox]:
-    """Everything, until the block ends. Raises `SettingError`, `JournalError` for what cannot be used."""
+    """Everything in a folder of its own, until the block ends. Raises what `sandbox_in` raises."""
+    with taking(options.folder) as folder:
+        async with sandbox_in(folder, options, supervisor, say) as box:
+            yield box
+
+
+@asynccontextmanager
+async def sandbox_in(
+    folder: Folder, options: Options, supervisor: Supervisor, say: Say
+) -> AsyncGenerator[Sandbox]:
+    """Everything, until the block ends.
+
+    Raises `SettingError` and `JournalError` for what cannot be used, `NotStarted` and `NotReady` for what does not come
+    up, and `Stopped` when the end is asked for before all of it has.
+    """
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(taking(options.folder))
-        keys = folder.path / "keys" if options.keep else folder.sockets / "keys"
-        plane = await stack.enter_async_context(_plane(options, folder, keys, supervisor))
-        write_private(folder.kubeconfig, _kubeconfig(plane).encode())
-        say(f"API server at {plane.connection.server}")
-        api = await stack.enter_async_context(Api(plane.connection, agent="tangram-sandbox"))
-        await accounts.make_accounts(api)
-        served = make_certificate()
-        serving = write_pair(keys, "scheduler", served)
-        client = write_pair(keys, "kube-scheduler", _client())
-        scheduler, url = await start_scheduler(
-            stack,
-            supervisor,
-            await accounts.connection_as(api, accounts.SCHEDULER),
-            serving,
-            client.authority,
-        )
-        doors = Doors(url, await start_aware(stack, await accounts.connection_as(api, accounts.AWARE)))
-        machines = Machines(
-            options.machines,
-            api=api,
-            connection_for=lambda node, account: accounts.connection_as(api, account, node),
-            # What a kubelet notes of its devices must outlive the process where its pods do.
-            folder=folder.path / "nodes" if options.keep else folder.sockets / "nodes",
-            certificate=plane.kubelets,
-            # Only real controllers give nodes up whose Lease is old; where nobody looks, renewing is idle work.
-            silence=WATCHED_S if options.real else UNWATCHED_S,
-        )
-        stack.push_async_callback(machines.stop)
-        files = scheduler_files(doors, str(folder.kubeconfig), client, serving.authority)
-        # Whoever holds the scheduler's Lease is believed after a moment, which may pass while machines start.
-        await asyncio.gather(plane.schedule(files), machines.start(say))
-        await stack.enter_async_context(card_sockets(machines, folder))
-        await _ready(scheduler)
-        await webhooks.register(api, url, served.authority)
-        await publish(api, files[TANGRAM_NAME])
-        say("scheduler, webhook and gpu-aware answer")
-        yield Sandbox(
-            folder=folder, api=api, machines=machines, doors=doors, scheduler=scheduler, supervisor=supervisor
-        )
+        await stack.enter_async_context(ended_by(supervisor.hurry))
+        try:
+            async with ended_by(supervisor.stopping):
+                box = await _start(stack, folder, options, supervisor, say)
+        except BaseException:
+            # Nobody else will wait for the tasks that were begun already.
+            supervisor.stop()
+            await supervisor.until_stopped()
+            raise
+        yield box
+
+
+async def _start(
+    stack: AsyncExitStack, folder: Folder, options: Options, supervisor: Supervisor, say: Say
+) -> Sandbox:
+    keys = folder.path / "keys" if options.keep else folder.sockets / "keys"
+    plane = await stack.enter_async_context(_plane(options, folder, keys, supervisor))
+    write_private(folder.kubeconfig, _kubeconfig(plane).encode())
+    say(f"API server at {plane.connection.server}")
+    api = await stack.enter_async_context(Api(plane.connection, agent="tangram-sandbox"))
+    await accounts.make_accounts(api)
+    served = make_certificate()
+    serving = write_pair(keys, "scheduler", served)
+    client = write_pair(keys, "kube-scheduler", _client())
+    scheduler, url = await start_scheduler(
+        stack,
+        supervisor,
+        await accounts.connection_as(api, accounts.SCHEDULER),
+        serving,
+        client.authority,
+    )
+    doors = Doors(url, await start_aware(stack, await accounts.connection_as(api, accounts.AWARE)))
+    machines = Machines(
+        options.machines,
+        api=api,
+        connection_for=lambda node, account: accounts.connection_as(api, account, node),
+        folder=_nodes(options, folder),
+        certificate=plane.kubelets,
+        silence=_silence(options),
+    )
+    stack.push_async_callback(machines.stop)
+    if options.keep:
+        await _remove_others(api, options.machines, say)
+    files = scheduler_files(doors, str(folder.kubeconfig), client, serving.authority)
+    # Whoever holds the scheduler's Lease is believed after a moment, which may pass while machines start.
+    await asyncio.gather(plane.schedule(files), machines.start(say))
+    supervisor.vital("the machines", machines.last())
+    await stack.enter_async_context(card_sockets(machines, folder))
+    await _ready(scheduler)
+    await webhooks.register(api, url, served.authority)
+    await publish(api, files[TANGRAM_NAME])
+    say("scheduler, webhook and gpu-aware answer")
+    return Sandbox(
+        folder=folder, api=api, machines=machines, doors=doors, scheduler=scheduler, supervisor=supervisor
+    )
 
 
 @asynccontextmanager
 async def _plane(
     options: Options, folder: Folder, keys: Path, supervisor: Supervisor
 ) -> AsyncGenerator[Plane]:
+    port = _port(options, folder)
     if options.real:
-        async with real(options.port, folder, supervisor, keep=options.keep) as found:
+        async with real(port, folder, supervisor, keep=options.keep) as found:
             yield found
     else:
         data = folder.path if options.keep else None
-        async with embedded(options.port, keys, data, supervisor) as made:
+        async with embedded(port, keys, data, supervisor, grace=_silence(options) + GRACE_S) as made:
             yield made
+
+
+def _silence(options: Options) -> float:
+    """How long a node may say nothing. Real controllers do not ask how many there are; ours wait longer for many."""
+    return SILENCE_S if options.real else max(SILENCE_S, len(options.machines) * PER_NODE_S)
+
+
+def _port(options: Options, folder: Folder) -> int:
+    """Where any port will do, that of the last time if it is free: people's shells still have the kubeconfig."""
+    if options.port or not options.keep:
+        return options.port
+    last = port_in(folder.kubeconfig)
+    return last if last and is_free(last) else 0
+
+
+def _nodes(options: Options, folder: Folder) -> Path:
+    """Where machines keep their files.
+
+    What a kubelet notes of its devices must outlive the process where its pods do. Its sockets are beside the notes, so
+    they are reached by a short way. Real control planes have pods of their own.
+    """
+    if not options.keep:
+        return folder.sockets / "nodes"
+    kept = folder.path / ("plane/nodes" if options.real else "nodes")
+    kept.mkdir(parents=True, exist_ok=True)
+    short = folder.sockets / "n"
+    short.symlink_to(kept)
+    return short
+
+
+async def _remove_others(api: Api, machines: Sequence[MachineDescription], say: Say) -> None:
+    """Nodes that were kept and are not described any more: nothing would ever run on them, though they look well."""
+    described = {str(each.node) for each in machines}
+    names = [str(node["metadata"]["name"]) for node in await api.list_all(NODES)]
+    for name in names:
+        if name not in described:
+            with suppress(ApiError):
+                await api.delete(f"{NODES}/{name}")
+                say(f"node {name:.40} is no longer described, and was removed")
 
 
 async def _ready(scheduler: Scheduler) -> None:
     """Our scheduler has read the cluster. Whether it holds the Lease shows when somebody schedules."""
     ends = time.monotonic() + READY_S
-    while scheduler.unready() and time.monotonic() < ends:  # noqa: ASYNC110 - it is asked, it does not tell
+    while reasons := scheduler.unready():
+        if time.monotonic() > ends:
+            raise NotStarted(f"the scheduler was not ready within {READY_S:g} s: {'; '.join(reasons)}")
         await asyncio.sleep(0.02)
 
 

@@ -287,7 +287,7 @@ async def a_rule_may_be_about_a_part(world: World) -> object:
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": "a", "annotations": {"x": "y"}},
-        "target": {"kind": "Node", "name": "n"},
+        "target": {"kind": "Node", "name": world.named("node")},
     }
     await world.must(world.post(f"{path}/binding", binding))
     await world.must(world.merge(f"{path}/status", {"status": {"phase": "Running"}}))
@@ -313,7 +313,7 @@ async def a_binding_can_be_refused(world: World) -> object:
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": "a"},
-        "target": {"kind": "Node", "name": "n"},
+        "target": {"kind": "Node", "name": world.named("node")},
     }
     return [
         await world.post(world.at("pods/a/binding"), binding),
@@ -330,7 +330,7 @@ async def a_binding_can_be_changed(world: World) -> object:
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": "a"},
-        "target": {"kind": "Node", "name": "n"},
+        "target": {"kind": "Node", "name": world.named("node")},
     }
     await world.must(world.post(world.at("pods/a/binding"), binding))
     return pick(await world.get(world.at("pods/a")), "spec.nodeName", "metadata.annotations")

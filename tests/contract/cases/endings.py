@@ -11,11 +11,15 @@ from contract.things import budget, config, deployment, pod, running, secret, th
 from contract.world import PATIENCE, Answer, Json, Object, World
 
 HOLD = "example.com/hold"
-NODE = {"nodeName": "some-node"}
 
 
 def _options(**more: Json) -> Object:
     return {"apiVersion": "v1", "kind": "DeleteOptions", **more}
+
+
+def _placed(world: World) -> Object:
+    """On a node of the case's own that does not exist: pods of missing nodes are cleared away after a while."""
+    return {"nodeName": world.named("node")}
 
 
 def _held(made: Object) -> Object:
@@ -42,7 +46,7 @@ async def a_pod_without_a_node_is_gone_at_once(world: World) -> object:
 
 @case
 async def a_pod_on_a_node_is_given_its_grace(world: World) -> object:
-    await world.have(world.at("pods"), pod(spec=NODE))
+    await world.have(world.at("pods"), pod(spec=_placed(world)))
     path = world.at("pods/a")
     told = await world.delete(path)
     seen = await world.get(path)
@@ -56,7 +60,7 @@ async def a_pod_on_a_node_is_given_its_grace(world: World) -> object:
 
 @case
 async def the_grace_of_a_request_beats_that_of_the_pod(world: World) -> object:
-    await world.have(world.at("pods"), pod(spec=NODE))
+    await world.have(world.at("pods"), pod(spec=_placed(world)))
     path = world.at("pods/a")
     first = await world.delete(path, _options(gracePeriodSeconds=12))
     shorter = await world.delete(path, _options(gracePeriodSeconds=5))
@@ -68,7 +72,7 @@ async def the_grace_of_a_request_beats_that_of_the_pod(world: World) -> object:
 
 @case
 async def a_finished_pod_is_gone_at_once(world: World) -> object:
-    await world.have(world.at("pods"), pod(spec=NODE))
+    await world.have(world.at("pods"), pod(spec=_placed(world)))
     path = world.at("pods/a")
     await world.must(world.merge(f"{path}/status", {"status": {"phase": "Succeeded"}}))
     await world.must(world.delete(path))
@@ -77,7 +81,7 @@ async def a_finished_pod_is_gone_at_once(world: World) -> object:
 
 @case
 async def a_negative_grace_is_one_second(world: World) -> object:
-    await world.have(world.at("pods"), pod(spec=NODE))
+    await world.have(world.at("pods"), pod(spec=_placed(world)))
     path = world.at("pods/a")
     told = await world.delete(path, _options(gracePeriodSeconds=-5))
     await world.delete(path, gracePeriodSeconds="0")
@@ -86,7 +90,7 @@ async def a_negative_grace_is_one_second(world: World) -> object:
 
 @case
 async def a_pod_that_is_ending_tells_so_once_and_then_is_gone(world: World) -> object:
-    made = await world.have(world.at("pods"), pod(spec=NODE))
+    made = await world.have(world.at("pods"), pod(spec=_placed(world)))
     path = world.at("pods/a")
     await world.must(world.delete(path))
     await world.must(world.delete(path, gracePeriodSeconds="0"))
@@ -138,7 +142,7 @@ async def an_object_being_deleted_keeps_its_name_taken(world: World) -> object:
 
 @case
 async def a_held_pod_on_a_node_waits_for_both(world: World) -> object:
-    await world.have(world.at("pods"), _held(pod(spec=NODE)))
+    await world.have(world.at("pods"), _held(pod(spec=_placed(world))))
     path = world.at("pods/a")
     await world.must(world.delete(path))
     await world.must(world.delete(path, gracePeriodSeconds="0"))
@@ -287,7 +291,7 @@ def _eviction(name: str = "a", **more: Json) -> Object:
 
 async def _guarded(world: World, **spec: Json) -> str:
     """A ready pod and a budget that has been counted."""
-    await world.have(world.at("pods"), pod("a", NODE, app="a"))
+    await world.have(world.at("pods"), pod("a", _placed(world), app="a"))
     await world.must(world.merge(world.at("pods/a/status"), running()))
     await world.have(world.at("poddisruptionbudgets", "policy/v1"), budget(**spec))
     await world.until(
@@ -302,7 +306,7 @@ async def _guarded(world: World, **spec: Json) -> str:
 
 @case
 async def an_evicted_pod_is_deleted(world: World) -> object:
-    await world.have(world.at("pods"), pod(spec=NODE))
+    await world.have(world.at("pods"), pod(spec=_placed(world)))
     answer = await world.post(world.at("pods/a/eviction"), _eviction())
     seen = await world.get(world.at("pods/a"))
     await world.must(world.delete(world.at("pods/a"), gracePeriodSeconds="0"))
@@ -351,14 +355,14 @@ async def an_eviction_of_nothing_is_not_found(world: World) -> object:
 
 @case
 async def a_dry_eviction_leaves_the_pod(world: World) -> object:
-    await world.have(world.at("pods"), pod(spec=NODE))
+    await world.have(world.at("pods"), pod(spec=_placed(world)))
     answer = await world.post(world.at("pods/a/eviction"), _eviction(deleteOptions={"dryRun": ["All"]}))
     return [answer.code, pick(await world.get(world.at("pods/a")), "metadata.deletionTimestamp")]
 
 
 @case
 async def an_eviction_may_choose_its_grace(world: World) -> object:
-    await world.have(world.at("pods"), pod(spec=NODE))
+    await world.have(world.at("pods"), pod(spec=_placed(world)))
     answer = await world.post(world.at("pods/a/eviction"), _eviction(deleteOptions={"gracePeriodSeconds": 7}))
     return [answer.code, pick(await world.get(world.at("pods/a")), "metadata.deletionGracePeriodSeconds")]
 

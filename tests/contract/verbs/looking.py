@@ -61,7 +61,10 @@ SESSIONS: Final = (
         (
             do("get pods"),
             do(
-                "create -f -", pod("a", app="x"), pod("b", spec={"nodeName": "n"}, app="y"), pod("c", app="x")
+                "create -f -",
+                pod("a", app="x"),
+                pod("b", spec={"nodeName": "{tag}-gone"}, app="y"),
+                pod("c", app="x"),
             ),
             running("b"),
             do("get pods"),
@@ -73,7 +76,7 @@ SESSIONS: Final = (
             do("get pods -l app=x"),
             do("get pods -l 'app in (y)' --no-headers"),
             do("get pods --field-selector status.phase=Running"),
-            do("get pods --field-selector spec.nodeName=n,metadata.name=b -o name"),
+            do("get pods --field-selector spec.nodeName={tag}-gone,metadata.name=b -o name"),
             do("get pods --sort-by=.metadata.name"),
             do("get pods --sort-by=.status.phase"),
             do("get pod a -o jsonpath={.spec.containers[*].image}"),
@@ -140,7 +143,7 @@ SESSIONS: Final = (
             do(
                 "create -f -",
                 pod("a", spec={"nodeSelector": {"x": "y"}}, app="x"),
-                pod("b", spec={"nodeName": "n"}),
+                pod("b", spec={"nodeName": "{tag}-gone"}),
             ),
             running("b"),
             do("create -f -", _event()),

@@ -14,7 +14,7 @@ SESSIONS: Final = (
         (
             do(
                 "create -f -",
-                pod("a", spec={"nodeName": "some"}),
+                pod("a", spec={"nodeName": "{tag}-gone"}),
                 job("a"),
                 config("a", data={"state": "new"}),
             ),

@@ -9,7 +9,7 @@ from builders.placing import Recorded, node, picture, pod, trying
 from tangram.sandbox.placing.budgets import Budget
 from tangram.sandbox.placing.extenders import Filtered
 from tangram.sandbox.placing.pods import Pod
-from tangram.sandbox.placing.selectors import read_selector
+from tangram.wire.label_selectors import read_selector
 from tangram.sandbox.placing.trying import Unfit
 
 

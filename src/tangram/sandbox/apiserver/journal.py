@@ -1,11 +1,13 @@
 """Objects that outlive the process, for `--data DIR`: one SQLite file, written before anybody hears of a change.
 
 A crash of the sandbox loses nothing that was answered. SQLite's log is not forced to the disk at every write, so a
-power failure may cost the last moments, and never the file.
+power failure may cost the last moments, and never the file. When something cannot be written (the disk is full), no
+change is answered any more, and whoever runs the server is told.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Final
@@ -36,6 +38,8 @@ class FileJournal:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
+        self._failure = ""
+        self._failed = asyncio.Event()
         try:
             self._file = sqlite3.connect(self._path, isolation_level=None)
             self._file.execute("pragma journal_mode=wal")
@@ -54,6 +58,37 @@ class FileJournal:
             )
 
     def wrote(self, spot: Spot, thing: Object | None, revision: int) -> None:
+        """Raises `JournalError` for what cannot be kept, and for everything after it."""
+        if self._failure:
+            raise JournalError(self._failure)
+        try:
+            self._write(spot, thing, revision)
+        except sqlite3.Error as error:
+            self._failure = f"{self._path} cannot be written ({error}): make room for it, and start again."
+            self._failed.set()
+            raise JournalError(self._failure) from error
+
+    async def failing(self) -> None:
+        """Wait until something cannot be kept. Raises `JournalError` then."""
+        await self._failed.wait()
+        raise JournalError(self._failure)
+
+    def load_into(self, store: Store) -> int:
+        """Fill an empty store with what was kept. How many objects there were. Raises `JournalError`."""
+        count = 0
+        try:
+            for group, plural, namespace, name, body in self._file.execute("select * from objects"):
+                store.restore(Spot((group, plural), namespace, name), msgspec.json.decode(body))
+                count += 1
+            store.revision = int(self._fact("revision") or store.revision)
+        except (sqlite3.Error, msgspec.DecodeError, ValueError) as error:
+            raise JournalError(
+                f"{self._path} cannot be read ({error}): name another folder with --data, or remove it."
+            ) from None
+        store.compact()
+        return count
+
+    def _write(self, spot: Spot, thing: Object | None, revision: int) -> None:
         key = (*spot.resource, spot.namespace, spot.name)
         self._file.execute("begin")
         if thing is None:
@@ -63,16 +98,6 @@ class FileJournal:
             self._file.execute("insert or replace into objects values (?, ?, ?, ?, ?)", (*key, body))
         self._file.execute("insert or replace into facts values ('revision', ?)", (str(revision),))
         self._file.execute("commit")
-
-    def load_into(self, store: Store) -> int:
-        """Fill an empty store with what was kept. How many objects there were."""
-        count = 0
-        for group, plural, namespace, name, body in self._file.execute("select * from objects"):
-            store.restore(Spot((group, plural), namespace, name), msgspec.json.decode(body))
-            count += 1
-        store.revision = int(self._fact("revision") or store.revision)
-        store.compact()
-        return count
 
     def close(self) -> None:
         self._file.close()

@@ -12,6 +12,7 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.kinds import Kind
 from tangram.sandbox.apiserver.refusals import Refused, bad_request
 from tangram.wire import loose
+from tangram.wire.label_selectors import read_selector
 
 Test = Callable[[Object], bool]
 
@@ -70,34 +71,9 @@ def read_selection(kind: Kind, labels: str, fields: str) -> Selection:
 
 
 def labels_test(selector: object) -> Test:
-    """A LabelSelector as it stands in objects: matchLabels and matchExpressions."""
-    written = loose.members(selector)
-    equal = loose.text_map(written.get("matchLabels"))
-    expressions = [loose.members(each) for each in loose.elements(written.get("matchExpressions"))]
-
-    def takes(thing: Object) -> bool:
-        labels = loose.text_map(loose.members(thing.get("metadata")).get("labels"))
-        return all(labels.get(key) == value for key, value in equal.items()) and all(
-            _expression(each, labels) for each in expressions
-        )
-
-    return takes
-
-
-def _expression(expression: Mapping[str, object], labels: Mapping[str, str]) -> bool:
-    key = loose.text(expression.get("key"))
-    values = [loose.text(value) for value in loose.elements(expression.get("values"))]
-    match loose.text(expression.get("operator")):
-        case "In":
-            return key in labels and labels[key] in values
-        case "NotIn":
-            return key not in labels or labels[key] not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-        case _:
-            return False
+    """A LabelSelector as it stands in objects; none takes everything, as webhooks mean it."""
+    wanted = read_selector(selector or {})
+    return lambda thing: wanted.matches(loose.text_map(loose.members(thing.get("metadata")).get("labels")))
 
 
 def _labels(thing: Object) -> Mapping[str, str]:

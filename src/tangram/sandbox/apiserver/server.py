@@ -71,6 +71,15 @@ async def serving_api(
         await parts.close()
 
 
+def is_free(port: int) -> bool:
+    """Whether a server could listen there now."""
+    try:
+        _listener(port).close()
+    except SettingError:
+        return False
+    return True
+
+
 def _listener(port: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port), backlog=512)

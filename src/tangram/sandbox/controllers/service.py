@@ -32,7 +32,7 @@ from tangram.sandbox.controllers.deployments import Deployments
 from tangram.sandbox.controllers.evictions import Evictions
 from tangram.sandbox.controllers.garbage import Garbage, NewKinds
 from tangram.sandbox.controllers.hands import Clock, Hands
-from tangram.sandbox.controllers.heartbeats import Heartbeats
+from tangram.sandbox.controllers.heartbeats import GRACE_S, Heartbeats
 from tangram.sandbox.controllers.jobs import Jobs
 from tangram.sandbox.controllers.namespaces import Namespaces
 from tangram.sandbox.controllers.node_leftovers import NodeLeftovers
@@ -69,8 +69,12 @@ def wall_clock() -> dt.datetime:
 class Controllers:
     """`run` begins everything and returns when every copy has been read; the supervisor's end is the end of it all."""
 
-    def __init__(self, api: Api, *, clock: Clock = wall_clock, authority_pem: str) -> None:
+    def __init__(
+        self, api: Api, *, clock: Clock = wall_clock, authority_pem: str, grace: float = GRACE_S
+    ) -> None:
+        """`grace` is how long a node may be silent; very many of them renew their leases less often."""
         self.hands: Final = Hands(api, Copies(api), clock)
+        self._grace = grace
         self._served = Served(api)
         self._authority_pem = authority_pem
 
@@ -106,7 +110,7 @@ class Controllers:
             "namespaces": namespaces.queue,
             "accounts": accounts.queue,
             "node taints": NodeTaints(hands).queue,
-            "heartbeats": Heartbeats(hands, by_node).queue,
+            "heartbeats": Heartbeats(hands, by_node, grace=self._grace).queue,
             "evictions": Evictions(hands, by_node).queue,
             "leftovers of nodes": leftovers.queue,
             "pods without a node": leftovers.waiting,

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from tangram.engine.hostrules import rule_holds
 from tangram.kube.objects import Object
-from tangram.sandbox.controllers.reading import (
-    items,
-    labels_of,
-    part,
-    spec_of,
-)
-from tangram.sandbox.controllers.selecting import requirement_holds
+from tangram.sandbox.controllers.reading import items, labels_of, spec_of
+from tangram.wire.placing import read_placing
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 NOT_READY: Final = "node.kubernetes.io/not-ready"
@@ -51,23 +47,9 @@ def untolerated(node: Object, tolerations: Sequence[Object], effects: Collection
 
 def wants(spec: Object, node: Object) -> bool:
     """Whether a pod with this spec asks for such a node at all."""
-    labels = labels_of(node)
-    selector: dict[str, str] = spec.get("nodeSelector") or {}
-    if any(labels.get(key) != value for key, value in selector.items()):
+    name, labels, placing = node["metadata"]["name"], labels_of(node), read_placing(spec)
+    if any(labels.get(key) != value for key, value in placing.node_selector):
         return False
-    affinity = part(spec, "affinity", "nodeAffinity")
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required is None:
-        return True
-    return any(_term_holds(term, node) for term in items(required, "nodeSelectorTerms"))
-
-
-def _term_holds(term: Object, node: Object) -> bool:
-    expressions: list[Object] = term.get("matchExpressions") or []
-    fields: list[Object] = term.get("matchFields") or []
-    if not expressions and not fields:
-        return False
-    named = {"metadata.name": node["metadata"]["name"]}
-    return all(requirement_holds(each, labels_of(node)) for each in expressions) and all(
-        requirement_holds(each, named) for each in fields
+    return not placing.required or any(
+        bool(term) and all(rule_holds(rule, name, labels) for rule in term) for term in placing.required
     )

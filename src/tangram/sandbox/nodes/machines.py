@@ -159,6 +159,12 @@ class Machines:
         await self._pods.synced.wait()
         self._begin(self._pulse.run([machine.keeping for machine in self]))
 
+    async def last(self) -> None:
+        """Return, or raise, as soon as something does that all machines need: it should go on until `stop`."""
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()

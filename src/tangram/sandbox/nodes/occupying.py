@@ -19,7 +19,7 @@ from tangram.drivers.simulated.world import World
 from tangram.model.devices import Slice
 from tangram.sandbox.nodes.gifts import Gifts
 from tangram.units.ids import CardUuid
-from tangram.units.memory import memory_text
+from tangram.units.memory import Bytes, memory_text
 
 Place = tuple[int, int]
 """A card's position, and the part of it."""
@@ -108,6 +108,10 @@ class Occupying:
         own = [each for each in self._world.slices(unit) if each.id == part] if part is not None else []
         own += [each for each in made if each.card == unit]
         if not own:
+            (function,) = self._functions(position, (unit,))
+            if function != WHOLE:
+                count = self._world.state(position).virtual_functions
+                return [f"{card}, function {function} of {count}, {memory_text(Bytes(spec.memory // count))}"]
             return [f"{card}, whole, {memory_text(spec.memory)}"]
         compute = "of 16 shares of compute"
         if self._is_metax(position):

@@ -8,8 +8,8 @@ import msgspec
 
 from tangram.kube.objects import Object
 from tangram.sandbox.placing.pods import Pod
-from tangram.sandbox.placing.selectors import Selector, read_selector
 from tangram.wire import loose
+from tangram.wire.label_selectors import Selector, read_selector
 
 
 class Budget(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ import msgspec
 from tangram.kube.objects import Key, Object
 from tangram.model.pods import Placing
 from tangram.sandbox.placing.amounts import CPU, MEMORY, UNSAID, Amounts, requests_of
-from tangram.sandbox.placing.selectors import Selector, read_selector
 from tangram.wire import loose
+from tangram.wire.label_selectors import Selector, read_selector
 from tangram.wire.placing import read_placing
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for a host port that names no address

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tangram.engine import hostrules
 from tangram.model.nodes import Taint
 from tangram.model.pods import LabelRule, Placing, Toleration
 from tangram.sandbox.placing.hosts import NodeFacts
@@ -15,7 +16,7 @@ _FORBIDS = ("NoSchedule", "NoExecute")
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     """Whether any of them makes up for the taint."""
-    return any(_tolerates(each, taint) for each in tolerations)
+    return any(hostrules.tolerates(each, taint) for each in tolerations)
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Taint | None:
@@ -34,7 +35,7 @@ def matches_host(node: NodeFacts, placing: Placing) -> bool:
 
 def all_match(node: NodeFacts, rules: tuple[LabelRule, ...]) -> bool:
     """Whether the node is meant by a term; an empty one means none."""
-    return bool(rules) and all(_matches(node, rule) for rule in rules)
+    return bool(rules) and all(hostrules.rule_holds(rule, node.name, node.labels) for rule in rules)
 
 
 def named_nodes(placing: Placing) -> frozenset[str] | None:
@@ -48,38 +49,3 @@ def named_nodes(placing: Placing) -> frozenset[str] | None:
             return None
         found |= sets[0].intersection(*sets[1:])
     return found if placing.required else None
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator == "Equal" and toleration.value == taint.value
-
-
-def _matches(node: NodeFacts, rule: LabelRule) -> bool:
-    value = node.name if rule.is_field else node.labels.get(rule.key)
-    match rule.operator:
-        case "In":
-            return value is not None and value in rule.values
-        case "NotIn":
-            return value is None or value not in rule.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return value is not None and _compares(value, rule)
-        case _:
-            return False
-
-
-def _compares(value: str, rule: LabelRule) -> bool:
-    try:
-        here, there = int(value), int(rule.values[0])
-    except (ValueError, IndexError):
-        return False
-    return here > there if rule.operator == "Gt" else here < there

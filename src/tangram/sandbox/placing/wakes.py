@@ -24,7 +24,7 @@ from tangram.sandbox.placing.rules import (
     UNSCHEDULABLE,
     Judge,
 )
-from tangram.sandbox.placing.selectors import Selector
+from tangram.wire.label_selectors import Selector
 
 
 class What(Enum):

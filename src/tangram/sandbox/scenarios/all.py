@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from tangram.drivers.errors import DriverError
 from tangram.kube.api import Api
-from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError
+from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError, ApiUnreachable
 from tangram.sandbox.scenarios import (
     bad_manifests,
     burst_of_40,
@@ -24,7 +25,8 @@ from tangram.sandbox.scenarios import (
     shared_card,
     topology,
 )
-from tangram.sandbox.scenarios.stage import LOOK_EVERY_S, Scenario, Stage
+from tangram.sandbox.scenarios.stage import LOOK_EVERY_S, Scenario, ScenarioFailed, Stage
+from tangram.sandbox.scenarios.things import listed
 from tangram.sandbox.starting import Sandbox
 
 SCENARIOS: Final[Sequence[Scenario]] = (
@@ -47,22 +49,30 @@ _EMPTYING_S: Final = 60.0
 async def play(
     scenario: Scenario, box: Sandbox, *, tell: Callable[[str], None], look: Callable[[str], None]
 ) -> None:
-    """Tell a story in a running sandbox. Raises `ScenarioFailed`, and `ApiError` where the cluster has another quarrel."""
+    """Tell a story in a running sandbox. Raises `ScenarioFailed`."""
     tell(scenario.title)
     tell(scenario.why)
     tell("")
-    await clear(scenario, box.api)
-    for namespace in scenario.namespaces:
-        await box.api.create(_NAMESPACES, {"metadata": {"name": namespace}})
-    await scenario.play(Stage(box.api, box.machines, scenario.namespaces[0], tell=tell, look=look))
+    try:
+        await clear(scenario, box.api)
+        for namespace in scenario.namespaces:
+            await box.api.create(_NAMESPACES, {"metadata": {"name": namespace}})
+        await scenario.play(Stage(box, scenario.namespaces[0], tell=tell, look=look))
+    except (ApiError, ApiUnreachable, DriverError) as error:
+        raise ScenarioFailed(str(error)) from error
 
 
 async def clear(scenario: Scenario, api: Api) -> None:
-    """Take away what a story left behind."""
+    """Take away what a story left behind. Raises `ScenarioFailed` where it does not go."""
     there = [name for name in scenario.namespaces if await _delete(api, name)]
-    async with asyncio.timeout(_EMPTYING_S):
-        while await _any(api, there):
-            await asyncio.sleep(LOOK_EVERY_S)
+    try:
+        async with asyncio.timeout(_EMPTYING_S):
+            while await _any(api, there):
+                await asyncio.sleep(LOOK_EVERY_S)
+    except TimeoutError:
+        raise ScenarioFailed(
+            f"namespaces {listed(there)} were deleted and are still there after {_EMPTYING_S:g} s"
+        ) from None
 
 
 async def _delete(api: Api, namespace: str) -> bool:

@@ -47,7 +47,7 @@ spec:
       containers:
         - name: main
           image: work:1
-          resources: {limits: {mthreads.com/vgpu: 1, mthreads.com/sgpu-memory: 33}}
+          resources: {limits: {mthreads.com/vgpu: 2, mthreads.com/sgpu-memory: 32}}
 """
 
 
@@ -66,13 +66,16 @@ SLICE: Final = "metax-tech.com/sgpu: 1, metax-tech.com/vcore: 25, metax-tech.com
 WRONGS: Final = (
     Wrong(limits="metax-tech.com/sgpu: 1, metax-tech.com/vcore: 150", instead="write for example 50"),
     Wrong(limits="metax-tech.com/vcore: 25", instead="add metax-tech.com/sgpu: 1"),
-    Wrong(limits="metax-tech.com/sgpu: 1, metax-tech.com/vmemory: 1500m", instead="write"),
-    Wrong(limits="metax-tech.com/sgpu: 1, metax-tech.com/vmemory: 128", instead="at most 64 GiB"),
+    Wrong(limits="metax-tech.com/sgpu: 1, metax-tech.com/vmemory: 1500m", instead="write 1536Mi"),
+    Wrong(limits="metax-tech.com/sgpu: 1, metax-tech.com/vmemory: 512Ki", instead="write 1Mi or more"),
     Wrong(limits="metax-tech.com/sgpu: 1, metax-tech.com/gpu: 1", instead="remove metax-tech.com/gpu"),
     Wrong(limits="metax-tech.com/sgpu: 1, mthreads.com/vgpu: 1", instead="one container for each vendor"),
     Wrong(limits="mthreads.com/vgpu: 1, mthreads.com/sgpu-memory: 33", instead="write 64"),
-    Wrong(limits="mthreads.com/vgpu: 2, mthreads.com/sgpu-core: 8", instead="write mthreads.com/vgpu: 1"),
-    Wrong(limits="koordinator.sh/gpu-core: 10, koordinator.sh/gpu-memory: 1Gi", instead="add metax-tech.com/sgpu"),
+    Wrong(limits="mthreads.com/vgpu: 0", instead="write 1"),
+    Wrong(
+        limits="koordinator.sh/gpu-core: 10, koordinator.sh/gpu-memory: 1Gi",
+        instead="add metax-tech.com/sgpu",
+    ),
     Wrong(
         limits=SLICE,
         annotations="hami.io/node-scheduler-policy: bin-pack",
@@ -90,20 +93,22 @@ WRONGS: Final = (
 async def _play(stage: Stage) -> None:
     stage.tell(f"{len(WRONGS)} pods that cannot be meant so. Each is refused when it is made:")
     for wrong in WRONGS:
-        sentence = without_gate(await stage.refusal_of(wrong.manifest))
-        stage.check(wrong.annotations or wrong.limits, holds=wrong.instead in sentence, saw=sentence)
-        stage.quote(sentence)
-    stage.tell("A Job with such a pod is taken. It hears it instead:")
+        stage.refused(
+            wrong.annotations or wrong.limits, await stage.refusal_of(wrong.manifest), wrong.instead
+        )
+    stage.tell("A Job with such pods is taken, and told by an event:")
     await stage.submit(JOB)
     told = await stage.until("the Job has an event", lambda: _event(stage, "typo"))
-    sentence = without_gate(told["message"])
-    stage.check(f"Job typo, {told['reason']}", holds="write 64" in sentence, saw=told)
-    stage.quote(sentence)
-    stage.tell("And one that is well written, and fits nowhere:")
+    stage.refused(
+        "mthreads.com/vgpu: 2, mthreads.com/sgpu-memory: 32", without_gate(told["message"]), "write"
+    )
+    stage.tell("One is well written, and wants nine cards of one node:")
     await stage.submit(HUGE)
     why = await stage.until_waiting("huge")
-    stage.check("huge wants nine cards of one node, and waits", holds="metax-tech.com/gpu" in why, saw=why)
+    stage.check("it waits", holds="metax-tech.com/gpu" in why, saw=why)
     stage.quote(reasons_in(why))
+    advice = await stage.advice("huge")
+    stage.check(f"what would help: {advice[0] if advice else ''}", holds="8 cards" in advice[0], saw=advice)
     stage.look(f"tangram explain huge -n {stage.namespace}")
     stage.look(f"kubectl describe pod -n {stage.namespace} huge")
     stage.look(f"kubectl describe job -n {stage.namespace} typo")

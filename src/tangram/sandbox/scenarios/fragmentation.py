@@ -58,7 +58,9 @@ async def _play(stage: Stage) -> None:
         places = await _serve(stage, policy)
         why = await stage.until_waiting("train-2")
         stage.check(
-            f"{policy}: services on {listed(places)}; train-2 waits", holds="large" in places, saw=(places, why)
+            f"{policy}: services on {listed(places)}; train-2 waits",
+            holds="large" in places,
+            saw=(places, why),
         )
         stage.quote(reasons_in(why))
         await stage.delete(*SERVICES, "train-2")

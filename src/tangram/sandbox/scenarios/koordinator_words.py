@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tangram.sandbox.scenarios.stage import Scenario, Stage
-from tangram.sandbox.scenarios.things import listed, without_gate
+from tangram.sandbox.scenarios.things import listed
 from tangram.units.memory import GIB, memory_text
 
 SLICE: Final = """
@@ -38,7 +38,20 @@ spec:
       image: sleep:1
       command: [sleep, infinity]
       resources:
-        limits: {koordinator.sh/gpu-core: 25, koordinator.sh/gpu-memory-ratio: 50, mthreads.com/vgpu: 1}
+        limits: {koordinator.sh/gpu-core: 25, koordinator.sh/gpu-memory-ratio: 50, metax-tech.com/sgpu: 1}
+"""
+
+MOORE: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: moore}
+spec:
+  containers:
+    - name: main
+      image: sleep:1
+      command: [sleep, infinity]
+      resources:
+        limits: {koordinator.sh/gpu-core: 25, koordinator.sh/gpu-memory: 16Gi, mthreads.com/vgpu: 1}
 """
 
 WHOLE: Final = """
@@ -74,15 +87,13 @@ spec:
 
 async def _play(stage: Stage) -> None:
     stage.tell("Pods written for Koordinator come as they are.")
-    for manifest in (SLICE, RATIO, WHOLE):
+    for manifest in (SLICE, RATIO, MOORE, WHOLE):
         await stage.submit(manifest)
-    await stage.until_running("slice", "ratio", "whole")
+    await stage.until_running("slice", "ratio", "moore", "whole")
     await _slice(stage)
-    await _ratio(stage)
+    await _parts(stage)
     await _whole(stage)
-    sentence = without_gate(await stage.refusal_of(TWO_PARTS))
-    stage.check("two parts of two cards are refused", holds="koordinator.sh/gpu.shared" in sentence, saw=sentence)
-    stage.quote(sentence)
+    stage.refused("parts of two cards at once", await stage.refusal_of(TWO_PARTS), "ask for one card")
     stage.look(f"kubectl get pods -n {stage.namespace} -o wide")
     stage.look(f"kubectl logs -n {stage.namespace} slice")
     stage.look(f"kubectl get pod -n {stage.namespace} slice -o yaml")
@@ -101,13 +112,18 @@ async def _slice(stage: Stage) -> None:
     stage.check("in its /dev is mxcd, by which the vendor tells", holds="\nmxcd\n" in log, saw=log)
 
 
-async def _ratio(stage: Stage) -> None:
-    held = await stage.held("ratio")
-    (given,) = held.given
+async def _parts(stage: Stage) -> None:
+    (given,) = (await stage.held("ratio")).given
     stage.check(
-        f"ratio has 4 of 16 shares and {memory_text(given.memory)} of a Moore Threads card",
-        holds=(given.cores, given.memory, held.node) == (4, 24 * GIB, "moore-a"),
-        saw=held,
+        f"ratio has 25 % and, for half of its memory, {memory_text(given.memory)} of a MetaX card",
+        holds=(given.cores, given.memory) == (25, 32 * GIB),
+        saw=given,
+    )
+    (given,) = (await stage.held("moore")).given
+    stage.check(
+        "moore has 4 of 16 shares and 16 GiB of a Moore Threads card",
+        holds=(given.cores, given.memory, given.product) == (4, 16 * GIB, "MTT S4000"),
+        saw=given,
     )
 
 

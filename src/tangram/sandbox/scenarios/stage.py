@@ -11,19 +11,23 @@ import asyncio
 import textwrap
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final, TypeVar
 
+import msgspec
 import yaml
 from msgspec import Struct
 
-from tangram.kube.api import Api
 from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.model.allocations import Share, Tenant
 from tangram.model.nodes import Node
-from tangram.sandbox.nodes.machines import Machines
+from tangram.reports.shape import ExplainReport
+from tangram.sandbox.card_sockets import LINKS
 from tangram.sandbox.scenarios.granted import Given, agree, given_in
-from tangram.sandbox.scenarios.things import collection_of, is_over, phase_of, waits_because
+from tangram.sandbox.scenarios.things import collection_of, is_over, phase_of, waits_because, without_gate
+from tangram.sandbox.starting import Sandbox
+from tangram.services.scheduler.desk import Caller
 from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import read_tenant
@@ -62,16 +66,16 @@ class Stage:
 
     def __init__(
         self,
-        api: Api,
-        machines: Machines,
+        box: Sandbox,
         namespace: str,
         *,
         tell: Callable[[str], None],
         look: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.api: Final = api
-        self.machines: Final = machines
+        self._box = box
+        self.api: Final = box.api
+        self.machines: Final = box.machines
         self.namespace: Final = namespace
         self.tell: Final = tell
         self.look: Final = look
@@ -99,7 +103,7 @@ class Stage:
         try:
             await self.make(thing)
         except ApiError as error:
-            return error.message
+            return without_gate(error.message)
         name = thing["metadata"]["name"]
         raise ScenarioFailed(f"{thing['kind']} {name} was taken, and should be refused")
 
@@ -150,6 +154,17 @@ class Stage:
     async def log(self, name: str) -> str:
         return await self.machines.log_of(self.namespace, name)
 
+    async def advice(self, name: str) -> list[str]:
+        """What would help a pod that waits, by the word of our scheduler."""
+        caller = Caller("the story", may_see_all=True)
+        reply = await self._box.scheduler.desk.explain_pod(self.namespace, name, caller)
+        (report,) = msgspec.json.decode(reply.body, type=ExplainReport).pods
+        return [each.sentence for each in report.suggestions]
+
+    def cards_of(self, node: str) -> Path:
+        """Where the cards of a machine can be looked at and broken."""
+        return self._box.folder.path / LINKS / f"{node}.sock"
+
     # ---- waiting
 
     async def until(
@@ -197,6 +212,22 @@ class Stage:
         if not holds:
             raise ScenarioFailed(f"{promise}: not so{f', saw {saw}' if saw != '' else ''}")
         self.tell(f"✓ {promise}")
+
+    async def becomes(self, promise: str, true: Callable[[], Awaitable[bool]]) -> None:
+        """A line of the story that is true after a while."""
+
+        async def there() -> bool | None:
+            return await true() or None
+
+        await self.until(promise, there)
+        self.tell(f"✓ {promise}")
+
+    def refused(self, what: str, sentence: str, instead: str) -> None:
+        """A manifest and what is said against it, which must have words for what to write instead."""
+        if instead not in sentence:
+            raise ScenarioFailed(f"the refusal of {what} does not say {instead!r}: {sentence}")
+        self.tell(f"✗ {what}")
+        self.quote(sentence)
 
     def quote(self, words: str) -> None:
         """Somebody else's words, in lines that a terminal can show."""

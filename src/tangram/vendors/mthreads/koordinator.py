@@ -2,7 +2,8 @@
 
 Koordinator knows nothing of sixteenths or legal sizes. Compute is charged rounded up to the next sixteenth, so that
 two slices never hold more than the card has; any percentage from 1 is at least one sixteenth. Memory is never
-rounded: a size the kernel would round up is refused with the sizes that exist.
+rounded: a size the kernel would round up is refused with the sizes that exist. No kubelet asks a plugin for
+Koordinator's words, and the vendor's plugin knows no vgpu, so admission adds what it does know.
 """
 
 from tangram.model.cards import Vendor
@@ -18,7 +19,7 @@ from tangram.vendors.mthreads.containers import CARDS
 from tangram.vendors.mthreads.products import CORES_PER_CARD
 from tangram.vendors.mthreads.tiers import legal_units, memory_tiers
 from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_GPU, KOORDINATOR_MEMORY, KOORDINATOR_RATIO
-from tangram.vendors.protocol import Mutation, Reading, SetAnnotation
+from tangram.vendors.protocol import Mutation, Reading, SetAnnotation, SetLimit
 from tangram.vendors.shapes import above_largest
 from tangram.vendors.wording import asked, either, sentence
 
@@ -27,10 +28,14 @@ def read_koordinator_words(
     container: Container, memory_per_card: tuple[int, ...], largest: Bytes | None
 ) -> Reading:
     """The container's asks in sixteenths and legal sizes, or every reason why there are none."""
-    mixed = mixed_words(container, names.VGPU, names.RESOURCES - {names.VGPU})
+    said = read_koordinator(container, CARDS)
+    added = {} if isinstance(said, tuple) else _for_the_plugin(said, memory_per_card)
+    # A pod is read again after admission has completed it.
+    complete = all(container.limits.get(resource) == value for resource, value in added.items())
+    beside = {names.VGPU, *added} if complete else {names.VGPU}
+    mixed = mixed_words(container, names.VGPU, names.RESOURCES - beside)
     if mixed is not None:
         return refused(mixed)
-    said = read_koordinator(container, CARDS)
     if isinstance(said, tuple):
         return Reading(refusals=said)
     fault = _memory_fault(container, said, memory_per_card) or above_largest(
@@ -38,10 +43,12 @@ def read_koordinator_words(
     )
     if fault is not None:
         return refused(fault)
-    cores = -(-said.core_percent * CORES_PER_CARD // 100)
-    number: tuple[Mutation, ...] = ()
+    cores = _sixteenths(said)
+    more: list[Mutation] = []
+    if not complete:
+        more += [SetLimit(container.name, resource, value) for resource, value in added.items()]
     if said.count > 1:
-        number = (SetAnnotation(names.REQUEST_GPU_NUM, str(said.count)),)
+        more.append(SetAnnotation(names.REQUEST_GPU_NUM, str(said.count)))
     ask = Ask(
         vendor=Vendor.MTHREADS,
         kind=AskKind.SLICE,
@@ -51,7 +58,22 @@ def read_koordinator_words(
         cores=cores,
         vocabulary=Vocabulary.KOORDINATOR,
     )
-    return Reading((ask,), cautions=_rounding(container, said, cores), mutations=(*said.mutations, *number))
+    return Reading((ask,), cautions=_rounding(container, said, cores), mutations=(*said.mutations, *more))
+
+
+def _for_the_plugin(said: KoordinatorAsk, memory_per_card: tuple[int, ...]) -> dict[str, str]:
+    """What the kubelet is to ask the vendor's plugin for; memory only where it is the same on every card."""
+    added = {names.SGPU_CORE: str(said.count * _sixteenths(said))}
+    units = {card * said.memory_percent // 100 for card in memory_per_card}
+    if said.memory is not None:
+        units = {said.memory // from_512mib_units(1)}
+    if len(units) == 1:
+        added[names.SGPU_MEMORY] = str(said.count * units.pop())
+    return added
+
+
+def _sixteenths(said: KoordinatorAsk) -> int:
+    return -(-said.core_percent * CORES_PER_CARD // 100)
 
 
 def _memory_fault(

@@ -9,20 +9,23 @@ import msgspec
 
 from tangram.wire import loose
 
+Rule = tuple[str, str, tuple[str, ...]]
+"""Key, operator and values."""
+
 
 class Selector(msgspec.Struct, frozen=True):
     """`rules` must all hold; a selector without any selects everything."""
 
-    rules: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """Key, operator and values."""
+    rules: tuple[Rule, ...] = ()
     nothing: bool = False
 
     @property
     def everything(self) -> bool:
         return not self.rules and not self.nothing
 
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        return not self.nothing and all(_holds(rule, labels) for rule in self.rules)
+    def matches(self, labels: Mapping[str, str], *, unknown: bool = False) -> bool:
+        """`unknown` is the answer of a rule with an operator that is not known here."""
+        return not self.nothing and all(_holds(rule, labels, unknown=unknown) for rule in self.rules)
 
     def narrowed(self, labels: Mapping[str, str]) -> Selector:
         """The same, and these labels too."""
@@ -50,7 +53,7 @@ def read_selector(written: object) -> Selector:
     return Selector((*equal, *others))
 
 
-def _holds(rule: tuple[str, str, tuple[str, ...]], labels: Mapping[str, str]) -> bool:
+def _holds(rule: Rule, labels: Mapping[str, str], *, unknown: bool) -> bool:
     key, operator, values = rule
     match operator:
         case "In":
@@ -62,4 +65,4 @@ def _holds(rule: tuple[str, str, tuple[str, ...]], labels: Mapping[str, str]) ->
         case "DoesNotExist":
             return key not in labels
         case _:
-            return False
+            return unknown

@@ -25,12 +25,13 @@ class Pair:
 class Authority:
     """One certificate authority that writes what it signs into a folder."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, life: dt.timedelta = LIFETIME) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._life = life
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named(name)
-        builder = _unsigned(self._name, self._name, self._key.public_key()).add_extension(
+        builder = _unsigned(self._name, self._name, self._key.public_key(), life).add_extension(
             x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
         self._own = builder.sign(self._key, hashes.SHA256())
@@ -42,7 +43,7 @@ class Authority:
     ) -> Pair:
         """A certificate for both directions: a user with groups, a server at addresses (numbers or names), or both."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _unsigned(_named(common_name, groups), self._name, key.public_key())
+        builder = _unsigned(_named(common_name, groups), self._name, key.public_key(), self._life)
         usage = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
         builder = builder.add_extension(x509.ExtendedKeyUsage(usage), critical=False)
         if addresses:
@@ -68,6 +69,15 @@ def signing_pair(folder: Path, name: str) -> Pair:
     return pair
 
 
+def is_good(certificate: Path, left: dt.timedelta) -> bool:
+    """Whether there is a certificate that will be valid for so long."""
+    try:
+        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return found.not_valid_after_utc > dt.datetime.now(dt.UTC) + left
+
+
 def write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     """A key only its owner may read."""
     path.touch(mode=0o600)
@@ -91,7 +101,7 @@ def _alternative(address: str) -> x509.GeneralName:
 
 
 def _unsigned(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, life: dt.timedelta
 ) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
     return (
@@ -101,5 +111,5 @@ def _unsigned(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(hours=1))
-        .not_valid_after(now + LIFETIME)
+        .not_valid_after(now + life)
     )

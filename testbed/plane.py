@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 import signal
 import socket
 import ssl
@@ -20,14 +19,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.binaries import Binaries, find_binaries
-from testbed.certificates import Authority, Pair, signing_pair
+from testbed.certificates import Pair
 from testbed.errors import BedError
 from testbed.linux import die_with_parent
+from testbed.plane_keys import LOOPBACK, plane_keys
 
-LOOPBACK: Final = "127.0.0.1"
 START_S: Final = 60.0
 END_S: Final = 5.0
-TAIL: Final = 600
+STORE: Final = "etcd"
+LONGEST_WORDS: Final = 400
 
 
 class Plane:
@@ -38,28 +38,14 @@ class Plane:
         self._programs = programs
         self._say = say
         self._running: dict[str, asyncio.subprocess.Process] = {}
-        self._token = secrets.token_urlsafe(24)
-        for each in (folder, folder / "logs", folder / "keys"):
-            each.mkdir(parents=True, exist_ok=True)
-        keys = folder / "keys"
-        self._authority = Authority(keys, "ca")
-        self._server = self._authority.issue(
-            "apiserver", "kube-apiserver", addresses=[LOOPBACK, "localhost", "kubernetes.default.svc"]
-        )
-        self._kubelets = self._authority.issue("kubelets", "kubelets", addresses=[LOOPBACK, "localhost"])
-        self._to_kubelets = self._authority.issue("to-kubelets", "kube-apiserver", groups=["system:masters"])
-        self._tokens = signing_pair(keys, "service-accounts")
-        self._token_file = keys / "tokens.csv"
-        self._token_file.touch(mode=0o600)
-        self._token_file.write_text(
-            f'{self._token},kubernetes-admin,admin,"system:masters"\n', encoding="utf-8"
-        )
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
+        self._keys = plane_keys(folder / "keys")
 
     async def start(self, port: int) -> None:
         """Raises `BedError` for a port that is taken and for a program that does not come up."""
         port = _checked(port)
         client, peer = _free_port(), _free_port()
-        await self._begin("etcd", self._etcd(client, peer))
+        await self._begin(STORE, self._etcd(client, peer))
         await self._begin("kube-apiserver", self._api_server(port, client))
         address = f"https://{LOOPBACK}:{port}"
         await self._until_ready(port)
@@ -69,9 +55,9 @@ class Plane:
             {
                 "ready": {
                     "server": address,
-                    "authority": self._authority.certificate.read_text("ascii"),
-                    "token": self._token,
-                    "kubelets": _text(self._kubelets),
+                    "authority": self._keys.authority.read_text("ascii"),
+                    "token": self._keys.token,
+                    "kubelets": _text(self._keys.kubelets),
                 }
             }
         )
@@ -92,16 +78,17 @@ class Plane:
         self._say({"scheduling": name})
 
     async def end(self) -> None:
-        """End everything, the API server's clients first."""
-        for name in reversed(list(self._running)):
-            process = self._running.pop(name)
+        """End everything. What is worth keeping is in etcd, which is told; the others need no farewell."""
+        running, self._running = self._running, {}
+        for name, process in running.items():
             if process.returncode is None:
-                process.terminate()
-                try:
-                    await asyncio.wait_for(process.wait(), END_S)
-                except TimeoutError:
-                    process.kill()
-                    await process.wait()
+                process.send_signal(signal.SIGTERM if name == STORE else signal.SIGKILL)
+        for process in running.values():
+            try:
+                await asyncio.wait_for(process.wait(), END_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
 
     async def first_death(self) -> str:
         """Wait until one of them ends by itself; its last words."""
@@ -125,7 +112,7 @@ class Plane:
             )
 
     async def _until_ready(self, port: int) -> None:
-        trust = ssl.create_default_context(cafile=str(self._authority.certificate))
+        trust = ssl.create_default_context(cafile=str(self._keys.authority))
         ends = time.monotonic() + START_S
         while time.monotonic() < ends:
             for name, process in self._running.items():
@@ -133,7 +120,7 @@ class Plane:
                     raise BedError(
                         f"{name} did not come up (status {process.returncode}): {self._last_words(name)}"
                     )
-            if await _answers(port, trust, self._token):
+            if await _answers(port, trust, self._keys.token):
                 return
             await asyncio.sleep(0.05)
         raise BedError(
@@ -141,8 +128,9 @@ class Plane:
         )
 
     def _last_words(self, name: str) -> str:
-        text = (self._folder / "logs" / f"{name}.log").read_text("utf-8", "replace").strip()
-        return text[-TAIL:]
+        """The last line of its log, where programs say why they end."""
+        lines = (self._folder / "logs" / f"{name}.log").read_text("utf-8", "replace").strip().splitlines()
+        return lines[-1][:LONGEST_WORDS] if lines else "it said nothing"
 
     def _etcd(self, client: int, peer: int) -> list[str | Path]:
         return [
@@ -158,7 +146,7 @@ class Plane:
         ]
 
     def _api_server(self, port: int, etcd: int) -> list[str | Path]:
-        ca = self._authority.certificate
+        ca = self._keys.authority
         return [
             self._programs.path("kube-apiserver"),
             f"--etcd-servers=http://{LOOPBACK}:{etcd}",
@@ -167,18 +155,18 @@ class Plane:
             f"--secure-port={port}",
             # Nobody in a sandbox reaches it by a Service, and no Service may lead to loopback.
             "--endpoint-reconciler-type=none",
-            f"--tls-cert-file={self._server.certificate}",
-            f"--tls-private-key-file={self._server.key}",
+            f"--tls-cert-file={self._keys.server.certificate}",
+            f"--tls-private-key-file={self._keys.server.key}",
             f"--client-ca-file={ca}",
-            f"--token-auth-file={self._token_file}",
+            f"--token-auth-file={self._keys.token_file}",
             "--authorization-mode=Node,RBAC",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--kubelet-preferred-address-types=InternalIP",
             f"--kubelet-certificate-authority={ca}",
-            f"--kubelet-client-certificate={self._to_kubelets.certificate}",
-            f"--kubelet-client-key={self._to_kubelets.key}",
-            f"--service-account-key-file={self._tokens.certificate}",
-            f"--service-account-signing-key-file={self._tokens.key}",
+            f"--kubelet-client-certificate={self._keys.to_kubelets.certificate}",
+            f"--kubelet-client-key={self._keys.to_kubelets.key}",
+            f"--service-account-key-file={self._keys.accounts.certificate}",
+            f"--service-account-signing-key-file={self._keys.accounts.key}",
             "--service-account-issuer=https://kubernetes.default.svc",
         ]
 
@@ -191,8 +179,8 @@ class Plane:
             "--secure-port=0",
             "--leader-elect=false",
             "--use-service-account-credentials=true",
-            f"--service-account-private-key-file={self._tokens.key}",
-            f"--root-ca-file={self._authority.certificate}",
+            f"--service-account-private-key-file={self._keys.accounts.key}",
+            f"--root-ca-file={self._keys.authority}",
             f"--flex-volume-plugin-dir={self._folder / 'flex'}",
             "--kube-api-qps=300",
             "--kube-api-burst=600",
@@ -201,14 +189,14 @@ class Plane:
     def _kubeconfig(self, address: str) -> Path:
         file = self._folder / "admin.conf"
         file.touch(mode=0o600)
-        cluster = {"server": address, "certificate-authority": str(self._authority.certificate)}
+        cluster = {"server": address, "certificate-authority": str(self._keys.authority)}
         file.write_text(
             json.dumps(
                 {
                     "apiVersion": "v1",
                     "kind": "Config",
                     "clusters": [{"name": "plane", "cluster": cluster}],
-                    "users": [{"name": "admin", "user": {"token": self._token}}],
+                    "users": [{"name": "admin", "user": {"token": self._keys.token}}],
                     "contexts": [{"name": "plane", "context": {"cluster": "plane", "user": "admin"}}],
                     "current-context": "plane",
                 }
@@ -221,17 +209,24 @@ class Plane:
 async def serve_plane(folder: Path, port: int) -> None:
     """Run a control plane until standard input ends, or one of its programs does. Raises `BedError`."""
     plane = Plane(folder, find_binaries(), _say)
+    # From the start: whoever does not want it any more closes the pipe, and need not wait until it is ready.
+    orders = asyncio.create_task(_take_orders(plane))
+    work = asyncio.create_task(_run(plane, port))
     try:
-        await plane.start(port)
-        orders = asyncio.create_task(_take_orders(plane))
-        death = asyncio.create_task(plane.first_death())
-        await asyncio.wait({orders, death}, return_when=asyncio.FIRST_COMPLETED)
-        if death.done():
-            raise BedError(death.result())
-        death.cancel()
-        await orders
+        await asyncio.wait({orders, work}, return_when=asyncio.FIRST_COMPLETED)
+        for each in (orders, work):
+            if each.done():
+                each.result()
     finally:
+        for each in (orders, work):
+            each.cancel()
+        await asyncio.gather(orders, work, return_exceptions=True)
         await plane.end()
+
+
+async def _run(plane: Plane, port: int) -> None:
+    await plane.start(port)
+    raise BedError(await plane.first_death())
 
 
 async def _take_orders(plane: Plane) -> None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from builders.consoles import Printed, Step, blocks, normal, played, shell, steps
 from builders.pictures import on_a_terminal
-from builders.sandbox_runs import ROOT, running
+from builders.sandbox_runs import ROOT, START_S, running
 
 README: Final = ROOT / "README.md"
 PICTURE: Final = ROOT / "docs" / "pictures" / "sandbox.svg"
@@ -67,8 +67,8 @@ def to_try(welcome: Sequence[str]) -> list[str]:
 
 @asynccontextmanager
 async def read_beside(
-    command: Sequence[str], folder: Path, path: str, *, ends_with: int = 0
+    command: Sequence[str], folder: Path, path: str, *, patience: float = START_S, ends_with: int = 0
 ) -> AsyncGenerator[Reading]:
     """A sandbox by this command in that folder, and the README read beside it."""
-    async with running(command, folder, ends_with=ends_with) as welcome:
+    async with running(command, folder, patience=patience, ends_with=ends_with) as welcome:
         yield await read_through(folder, path, welcome)

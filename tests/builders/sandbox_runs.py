@@ -28,7 +28,9 @@ def like_a_checkout(folder: Path, kubectl: Path | None = None) -> Path:
 
 
 @asynccontextmanager
-async def running(command: Sequence[str], folder: Path, *, ends_with: int = 0) -> AsyncGenerator[list[str]]:
+async def running(
+    command: Sequence[str], folder: Path, *, patience: float = START_S, ends_with: int = 0
+) -> AsyncGenerator[list[str]]:
     """A command that starts a sandbox, until the block ends: the lines it has printed when it is ready.
 
     Then it is interrupted as by Ctrl-C, and must end with that status. Raises `RuntimeError` with its words where it
@@ -45,7 +47,7 @@ async def running(command: Sequence[str], folder: Path, *, ends_with: int = 0) -
     )
     lines: list[str] = []
     try:
-        async with asyncio.timeout(START_S):
+        async with asyncio.timeout(patience):
             await _until_ready(process, lines)
         yield lines
     finally:

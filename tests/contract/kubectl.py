@@ -57,6 +57,8 @@ def _split(line: str) -> tuple[str, ...]:
 class Session:
     name: str
     steps: tuple[Step, ...]
+    usual: bool = False
+    """What people do every day: driven in every run of the tests, the others end to end only."""
 
     @property
     def sentence(self) -> str:

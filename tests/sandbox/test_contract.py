@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from contract.differences import DIFFERENCES
+from contract.differences import DIFFERENCES, VERB_DIFFERENCES
 from contract.embedded import embedded_server
 from contract.recorded import read_record
 from contract.running import all_cases, observe
+from contract.verbs import SESSIONS
 from contract.world import Server
 
 CASES = all_cases()
@@ -47,15 +48,17 @@ def test_every_case_is_recorded_and_every_record_has_its_case() -> None:
 
 def test_the_page_counts_the_cases_and_names_every_difference() -> None:
     text = PAGE.read_text("utf-8")
-    counted = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE))
-    assert counted == {
+    assert f"**{len(CASES)} cases**" in text
+    assert dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)) == {
         subject: str(count) for subject, count in Counter(case.subject for case in CASES.values()).items()
     }
-    assert f"**{len(CASES)} cases**" in text
-    named = dict(
-        re.findall(r"^\| ([^|`]+?) \| ([^|]+?) \|$", text.partition("## Differences")[2], re.MULTILINE)
-    )
-    named.pop("Case", None)
-    assert {sentence: reason for sentence, reason in named.items() if set(sentence) != {"-"}} == {
+    assert f"{len(DIFFERENCES)} of the {len(CASES)} cases differ" in text
+    differing = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", text.partition("## Differences")[2], re.MULTILINE))
+    assert differing == {"Case": "Reason", "Command": "Reason"} | {
         CASES[name].sentence: reason for name, reason in DIFFERENCES.items()
-    }
+    } | {f"`kubectl {line}`": reason for (_session, line), reason in VERB_DIFFERENCES.items()}
+
+
+def test_the_page_counts_the_commands_of_kubectl() -> None:
+    steps = sum(len(session.steps) for session in SESSIONS.values())
+    assert f"{steps} commands of kubectl in {len(SESSIONS)} sessions" in PAGE.read_text("utf-8")

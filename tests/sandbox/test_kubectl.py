@@ -1,7 +1,9 @@
 """The kubectl of this machine prints against the embedded API server what kubectl printed against a real one.
 
+Here for what people do every day; `make e2e` drives every verb, with two releases of its own.
+
 What was recorded are the oldest and the newest release that the sandbox promises to serve. A release in between prints,
-step by step, what one of the two does.
+step by step, what one of the two does; only its complaints are its own, for kubectl words them anew every now and then.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import pytest_asyncio
 
 from contract.differences import VERB_DIFFERENCES
 from contract.embedded import embedded_control_plane
-from contract.kubectl import Run, Said, play
+from contract.kubectl import Object, Run, Said, play
 from contract.recorded import read_verbs
 from contract.verbs import SESSIONS
 from tangram.sandbox.kubeconfig import kubeconfig_text
@@ -74,7 +76,11 @@ async def run(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run]:
         yield inside
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+def _compared(said: Object) -> Object:
+    return {key: value for key, value in said.items() if key != "errors"}
+
+
+@pytest.mark.parametrize("name", [name for name, session in SESSIONS.items() if session.usual])
 async def test_kubectl_prints_what_it_prints_against_the_real_server(run: Run, name: str) -> None:
     assert KUBECTL is not None
     heard = await play(SESSIONS[name], KUBECTL, run)
@@ -82,7 +88,7 @@ async def test_kubectl_prints_what_it_prints_against_the_real_server(run: Run, n
         (step.line, said, [RECORD[release][name][number] for release in RECORD])
         for number, (step, said) in enumerate(zip(SESSIONS[name].steps, heard, strict=True))
         if (name, step.line) not in VERB_DIFFERENCES
-        and all(said != RECORD[release][name][number] for release in RECORD)
+        and all(_compared(said) != _compared(RECORD[release][name][number]) for release in RECORD)
     ]
     assert unlike == []
 

@@ -23,7 +23,9 @@ def test_the_kinds_served_are_listed() -> None:
 
 def test_the_usual_machines_are_described() -> None:
     rows = dict(re.findall(r"^\| `([a-z]+-[a-z])` \| (.*) \|$", PAGE, re.MULTILINE))
-    cards = {str(machine.node): [card.product for card in machine.cards.cards] for machine in default_machines()}
+    cards = {
+        str(machine.node): [card.product for card in machine.cards.cards] for machine in default_machines()
+    }
     assert rows.keys() == cards.keys()
     for node, row in rows.items():
         products = {product.removeprefix("MX").removeprefix("MTT ") for product in cards[node]}

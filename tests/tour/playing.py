@@ -28,6 +28,7 @@ from tangram.units.memory import memory_text
 from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import read_tenant
+from tour import console
 from tour.records import Example, Leaves, Made, On, Refused, Runs, Step, Waits
 
 Amounts = tuple[int, str, int]
@@ -68,10 +69,13 @@ def _machines(cluster: Path) -> tuple[MachineDescription, ...]:
 
 
 async def play(example: Example, box: Sandbox) -> None:
-    """Every step with its checks, and the way back."""
+    """Every step with its checks, and the way back. What the page quotes of logs is checked along the way."""
     try:
         for step in example.steps:
             await _step(step, example, box)
+        for quoted in console.quoted_logs(_page(example)):
+            log = await box.machines.log_of(quoted.namespace, quoted.pod, quoted.container)
+            assert set(quoted.lines) <= set(console.comparable(log).splitlines()), quoted
     finally:
         for file in reversed(example.files):
             for thing in reversed(_manifests(example, file)):
@@ -186,6 +190,10 @@ def _in_use(box: Sandbox) -> Mapping[str, list[int]]:
 
 
 # ---- objects
+
+
+def _page(example: Example) -> str:
+    return console.page_of(example).read_text("utf-8")
 
 
 def _manifests(example: Example, file: str) -> list[Object]:

@@ -280,6 +280,32 @@ def test_compute_is_charged_in_sixteenths_rounded_up(admitted: Answer, percent: 
     assert ask_of(admitted({CORE: percent, MEMORY: "16Gi", VGPU: "1"})).cores == sixteenths
 
 
+@pytest.mark.parametrize(
+    ("words", "cores", "units"),
+    [
+        pytest.param({SHARED: "1", CORE: "25", MEMORY: "16Gi", VGPU: "1"}, "4", "32", id="a slice"),
+        pytest.param({SHARED: "1", CORE: "10", RATIO: "100", VGPU: "1"}, "2", "96", id="all the memory"),
+        pytest.param({SHARED: "2", CORE: "200", RATIO: "200", VGPU: "2"}, "32", "192", id="two whole cards"),
+    ],
+)
+def test_the_kubelet_is_told_to_ask_the_vendors_plugin(
+    admitted: Answer, words: dict[str, str], cores: str, units: str
+) -> None:
+    first = admitted(words)
+    added = {each.resource: each.value for each in first.mutations if isinstance(each, SetLimit)}
+    assert added == {"mthreads.com/sgpu-core": cores, "mthreads.com/sgpu-memory": units}
+    again = admitted({**words, **added})
+    assert again.request == first.request
+    assert not any(isinstance(each, SetLimit) for each in again.mutations)
+
+
+def test_what_the_plugin_is_asked_for_cannot_be_changed_beside_koordinators_words(admitted: Answer) -> None:
+    words = {CORE: "25", MEMORY: "16Gi", VGPU: "1"}
+    more = {"mthreads.com/sgpu-core": "16", "mthreads.com/sgpu-memory": "32"}
+    code, _ = only_refusal(admitted({**words, **more}))
+    assert code == Code.KOORDINATOR_MIXED_WORDS
+
+
 @pytest.mark.parametrize(("percent", "free"), [("12", "12"), ("50", "50"), ("10", "12"), ("13", "18")])
 def test_what_rounding_costs_is_told(admitted: Answer, percent: str, free: str) -> None:
     answer = admitted({CORE: percent, MEMORY: "16Gi", VGPU: "1"})

@@ -53,6 +53,7 @@ app.command("tangram.cli.completion:completion", name="completion", help=manual.
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named on the command line, and end the process with its exit status."""
+    _open_what_is_closed()
     try:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -71,6 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
     else:
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _open_what_is_closed() -> None:
+    """A stream that whoever started us closed is nothing to write to, and must not become the next file we open."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as the process lives
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - the same
 
 
 def _fail(sentence: str) -> NoReturn:

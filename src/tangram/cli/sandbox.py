@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
+import shlex
 import shutil
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,17 +17,21 @@ import tangram
 from tangram.cli.documents import read_documents
 from tangram.cli.failures import InputError
 from tangram.cli.files import read_source
+from tangram.cli.plain import clean
 from tangram.daemon.errors import SettingError
-from tangram.daemon.running import FAILED, Supervisor, run_service
+from tangram.daemon.running import DONE, FAILED, Supervisor, run_service
 from tangram.daemon.yaml_text import parse_document
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.sandbox.apiserver.journal import JournalError
+from tangram.sandbox.ending import Stopped, ended_by
+from tangram.sandbox.failures import NotStarted
+from tangram.sandbox.folder import LOG, Folder, taking
 from tangram.sandbox.log_file import logging_to
 from tangram.sandbox.nodes.described import MachineDescription, default_machines, read_machines
+from tangram.sandbox.nodes.kubelet import NotReady
 from tangram.sandbox.scenarios.all import SCENARIOS, play
 from tangram.sandbox.scenarios.stage import Scenario, ScenarioFailed
-from tangram.sandbox.starting import Options, Sandbox
-from tangram.sandbox.starting import sandbox as running_sandbox
+from tangram.sandbox.starting import Options, Sandbox, sandbox_in
 from tangram.wire.clusterfile.reading import is_short_file
 from tangram.wire.errors import WireError
 
@@ -32,6 +39,8 @@ USUAL_FOLDER: Final = Path(".sandbox")
 USUAL_PORT: Final = 16443
 USUAL_PROGRAMS: Final = Path(".venv/bin")
 LARGEST_PORT: Final = 65535
+FILES: Final = 8192
+"""Open at once, at most; a sandbox of six machines has three hundred."""
 
 
 def sandbox(
@@ -67,41 +76,63 @@ def sandbox(
         machines=_machines(cluster, story),
         real=real,
     )
+    _allow_many_files()
     try:
-        with logging_to(options.folder):
-            return run_service(lambda supervisor: _serve(options, story, supervisor))
+        with taking(options.folder) as folder, logging_to(folder.path):
+            return run_service(lambda supervisor: _serve(folder, options, story, supervisor))
     except (SettingError, JournalError) as error:
         raise InputError(str(error)) from None
-    except (ApiError, ApiUnreachable) as error:
-        sys.stderr.write(
-            f"tangram: the sandbox could not be started: {error}. Its log is {options.folder}/sandbox.log.\n"
-        )
+    except BrokenPipeError:
+        raise
+    except (ApiError, ApiUnreachable, NotStarted, NotReady, OSError) as error:
+        _complain(f"the sandbox could not be started: {_without_stop(error)}", options.folder / LOG)
         return FAILED
 
 
-async def _serve(options: Options, story: Scenario | None, supervisor: Supervisor) -> int:
-    began = time.monotonic()
+def _allow_many_files() -> None:
+    """Every machine has sockets, and every service connections: more than some systems allow unless asked."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < FILES:
+        wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _serve(folder: Folder, options: Options, story: Scenario | None, supervisor: Supervisor) -> int:
+    began, well = time.monotonic(), True
 
     def step(what: str) -> None:
         _say(f"  ✓ {what:<66} {time.monotonic() - began:4.1f} s")
 
     _say(f"Tangram {tangram.__version__} sandbox: a GPU cluster on this machine, without GPUs.\n")
-    async with running_sandbox(options, supervisor, step) as box:
-        _say(_welcome(box, time.monotonic() - began, kept=options.keep))
-        failed = False
-        if story is not None:
-            try:
-                await play(
-                    story, box, tell=lambda line: _say(f"  {line}"), look=lambda line: _say(f"    $ {line}")
-                )
-            except ScenarioFailed as failure:
-                failed = True
-                sys.stderr.write(f"tangram: the scenario {story.name} did not end as it should: {failure}\n")
-        status = await supervisor.until_stopped()
-        _say("\nStopping ...")
+    # Asked for the end while it starts, or twice: it goes as far as it must and no further.
+    with suppress(Stopped):
+        async with sandbox_in(folder, options, supervisor, step) as box:
+            _say(_welcome(box, time.monotonic() - began, kept=options.keep))
+            well = story is None or await _told(story, box)
+            await supervisor.stopping.wait()
+            _say("\nStopping ...")
+            await supervisor.until_stopped()
     for sentence in supervisor.unhealthy():
-        sys.stderr.write(f"tangram: the sandbox ended by itself: {sentence}. Its log is {box.folder.log}.\n")
-    return FAILED if failed else status
+        _complain(f"the sandbox ended by itself: {_without_stop(sentence)}", folder.log)
+    return DONE if well and not supervisor.unhealthy() else FAILED
+
+
+async def _told(story: Scenario, box: Sandbox) -> bool:
+    """Whether the story ended as it should; one that nobody waited for did."""
+    try:
+        async with ended_by(box.supervisor.stopping):
+            await play(
+                story, box, tell=lambda line: _say(f"  {line}"), look=lambda line: _say(f"    $ {line}")
+            )
+    except Stopped:
+        pass
+    except (ScenarioFailed, ApiError, ApiUnreachable, NotReady) as failure:
+        _complain(
+            f"the scenario {story.name} did not end as it should: {_without_stop(failure)}", box.folder.log
+        )
+        return False
+    return True
 
 
 def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
@@ -110,7 +141,7 @@ def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
         "",
         f"Ready after {seconds:.1f} s. In another shell:",
         "",
-        f"  export KUBECONFIG={_shown(folder.kubeconfig)}{_path_too()}",
+        f"  export KUBECONFIG={shlex.quote(_shown(folder.kubeconfig))}{_path_too()}",
         "  kubectl get nodes",
         "  kubectl apply -f examples/10-share-a-card/pod.yaml",
         "  tangram status",
@@ -176,6 +207,14 @@ def _machines(cluster: str, story: Scenario | None) -> tuple[MachineDescription,
         return read_machines(documents[0])
     except WireError as error:
         raise InputError(f"{source.name}: {error.sentence}.") from None
+
+
+def _complain(clause: str, log: Path) -> None:
+    sys.stderr.write(f"tangram: {clean(clause)}. The log is {clean(str(log))}\n")
+
+
+def _without_stop(words: object) -> str:
+    return str(words).rstrip().removesuffix(".")
 
 
 def _say(line: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -18,25 +18,23 @@ from tangram.drivers.simulated.driver import SimulatedDriver
 from tangram.drivers.simulated.serving import LONGEST_LINE, answer
 from tangram.drivers.simulated.world import World
 from tangram.sandbox.folder import Folder
-from tangram.sandbox.nodes.machine import Machine
 
 LINKS: Final = "cards"
 
 
 @asynccontextmanager
-async def card_sockets(machines: Iterable[Machine], folder: Folder) -> AsyncGenerator[None]:
-    """Meanwhile the cards of every machine that is awake and has any are served."""
+async def card_sockets(nodes: Mapping[str, World], folder: Folder) -> AsyncGenerator[None]:
+    """Meanwhile the cards of every node that has any are served."""
     links, sockets = folder.path / LINKS, folder.sockets / LINKS
     shutil.rmtree(links, ignore_errors=True)
     links.mkdir()
     sockets.mkdir()
     async with AsyncExitStack() as stack:
-        for number, machine in enumerate(machines):
-            if machine.world is None or not machine.description.cards.cards:
-                continue
-            path = sockets / str(number)
-            await stack.enter_async_context(_served(machine.world, path))
-            (links / f"{machine.name}.sock").symlink_to(path)
+        for number, (node, world) in enumerate(nodes.items()):
+            if world.description.cards:
+                path = sockets / str(number)
+                await stack.enter_async_context(_served(world, path))
+                (links / f"{node}.sock").symlink_to(path)
         try:
             yield
         finally:

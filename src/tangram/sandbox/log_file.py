@@ -7,9 +7,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tangram.daemon.errors import SettingError
 from tangram.daemon.log_lines import TextLines
-from tangram.sandbox.folder import LOG
+from tangram.sandbox.folder import LOG, cannot_be_used
+
+
+class _Quiet(logging.FileHandler):
+    """A line that cannot be written (the disk is full) is lost, and nobody's terminal is filled with why."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name logging calls
+        del record
 
 
 @contextmanager
@@ -17,11 +23,9 @@ def logging_to(folder: Path) -> Generator[None]:
     """Log there meanwhile, anew each time. Raises `SettingError`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handler = logging.FileHandler(folder / LOG, mode="w", encoding="utf-8", delay=True)
+        handler = _Quiet(folder / LOG, mode="w", encoding="utf-8")
     except OSError as error:
-        raise SettingError(
-            f"the folder {folder} cannot be used ({error.strerror}): name one that you may write to with --data."
-        ) from None
+        raise cannot_be_used(folder, error) from None
     handler.setFormatter(TextLines())
     root = logging.getLogger()
     before = root.handlers[:], root.level

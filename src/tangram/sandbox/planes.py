@@ -6,7 +6,6 @@ Everything else of a sandbox knows a control plane by what is written here, and 
 from __future__ import annotations
 
 import secrets
-import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -37,7 +36,7 @@ TOKEN: Final = "administrator.token"  # noqa: S105 - a file's name
 
 
 class Plane(Protocol):
-    """An API server with controllers, whose scheduling begins when it is told how."""
+    """An API server; its controllers and schedulers work from when it is told how to schedule, if not before."""
 
     @property
     def connection(self) -> Connection:
@@ -60,9 +59,10 @@ class Plane(Protocol):
 
 
 class EmbeddedPlane:
-    def __init__(self, running: Running, api: Api, supervisor: Supervisor) -> None:
+    def __init__(self, running: Running, api: Api, controllers: Controllers, supervisor: Supervisor) -> None:
         self._running = running
         self._api = api
+        self._controllers = controllers
         self._supervisor = supervisor
 
     @property
@@ -78,6 +78,8 @@ class EmbeddedPlane:
         return self._running.issued.pair
 
     async def schedule(self, configurations: Mapping[str, Object]) -> None:
+        # Not before: where objects were kept, they would make pods while nobody answers for the webhooks.
+        await self._controllers.run(self._supervisor)
         for name, configuration in configurations.items():
             stand_in = StandIn(configuration, self._api, identity=IDENTITY)
             self._supervisor.lasting(f"scheduler {name}", stand_in.run)
@@ -101,18 +103,11 @@ async def embedded(
         ):
             if journal is not None:
                 supervisor.vital("keeping objects", journal.failing())
-            await Controllers(api, authority_pem=issued.authority.decode(), grace=grace).run(supervisor)
-            yield EmbeddedPlane(running, api, supervisor)
+            controllers = Controllers(api, authority_pem=issued.authority.decode(), grace=grace)
+            yield EmbeddedPlane(running, api, controllers, supervisor)
     finally:
         if journal is not None:
             journal.close()
-
-
-def client_tls(authority: bytes, client: PairOnDisk) -> ssl.SSLContext:
-    """For who shows a certificate to our scheduler's door."""
-    context = ssl.create_default_context(cadata=authority.decode())
-    context.load_cert_chain(client.certificate, client.key)
-    return context
 
 
 def _identity(keys: Path) -> tuple[Issued, str]:

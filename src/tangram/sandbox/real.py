@@ -22,11 +22,13 @@ from tangram.daemon.errors import SettingError
 from tangram.daemon.running import Supervisor
 from tangram.kube.connection import Connection
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.server import check_port
+from tangram.sandbox.failures import PlaneEnded
 from tangram.sandbox.folder import Folder
 
 COMMAND: Final = "testbed"
 START_S: Final = 90.0
-END_S: Final = 30.0
+END_S: Final = 15.0
 LONGEST_LINE: Final = 2**20
 
 _log = logging.getLogger(__name__)
@@ -73,30 +75,36 @@ class RealPlane:
             raise RuntimeError("the control plane was started without a pipe")
         for name, configuration in configurations.items():
             order = {"schedule": {"name": name, "configuration": configuration}}
-            self._process.stdin.write(msgspec.json.encode(order) + b"\n")
-            await self._process.stdin.drain()
-            async with asyncio.timeout(START_S):
-                await self._scheduling.get()
+            try:
+                self._process.stdin.write(msgspec.json.encode(order) + b"\n")
+                await self._process.stdin.drain()
+                async with asyncio.timeout(START_S):
+                    await self._scheduling.get()
+            except ConnectionError:
+                raise PlaneEnded("the control plane ended before it could schedule") from None
+            except TimeoutError:
+                raise PlaneEnded(f"the control plane did not start {name} within {START_S:g} s") from None
 
     async def listen(self) -> None:
-        """Hear what it says from now on; it ends by itself only when something is wrong. Raises `SettingError`."""
+        """Hear what it says from now on; it ends by itself only when something is wrong. Raises `PlaneEnded`."""
         while (said := await _heard(self._process)) is not None:
             if said.scheduling:
                 self._scheduling.put_nowait(said.scheduling)
-        raise SettingError(await _last_words(self._process))
+        raise PlaneEnded(await _last_words(self._process))
 
 
 @asynccontextmanager
 async def real(
     port: int, folder: Folder, supervisor: Supervisor, *, keep: bool = False
 ) -> AsyncGenerator[RealPlane]:
-    """A real control plane. Raises `SettingError` where there is none to be had."""
+    """A real control plane. Raises `SettingError` where there is none to be had, `PlaneEnded` where it fails."""
     command = Path(sys.executable).with_name(COMMAND)
     if not command.exists():
         raise SettingError(
             "--real runs on real components of Kubernetes, which a checkout of Tangram builds and an installation "
             "does not bring: leave --real out, or run it in a checkout after 'make testbed'."
         )
+    check_port(port)
     home = folder.path / "plane" if keep else folder.sockets / "plane"
     process = await asyncio.create_subprocess_exec(
         str(command), "plane", "--folder", str(home), "--port", str(port),
@@ -123,21 +131,27 @@ async def _ready(process: asyncio.subprocess.Process) -> _Ready:
                 if said.ready is not None:
                     return said.ready
     except TimeoutError:
-        raise SettingError(f"the control plane was not ready within {START_S:g} s") from None
-    raise SettingError(await _last_words(process))
+        raise PlaneEnded(f"the control plane was not ready within {START_S:g} s") from None
+    raise PlaneEnded(await _last_words(process))
 
 
 async def _heard(process: asyncio.subprocess.Process) -> _Said | None:
     if process.stdout is None:
         return None
-    line = await process.stdout.readline()
-    return msgspec.json.decode(line, type=_Said) if line else None
+    try:
+        line = await process.stdout.readline()
+        return msgspec.json.decode(line, type=_Said) if line else None
+    except (ValueError, msgspec.DecodeError):
+        raise PlaneEnded(
+            "the control plane speaks no language of ours: is the checkout of another version?"
+        ) from None
 
 
 async def _last_words(process: asyncio.subprocess.Process) -> str:
-    words = b"" if process.stderr is None else await process.stderr.read(LONGEST_LINE)
-    text = words.decode(errors="replace").strip().removeprefix(f"{COMMAND}: ")
-    return text or "the control plane ended without a word"
+    """Its last line, which of a program that failed is the one that says why."""
+    words = b"" if process.stderr is None else await process.stderr.read()
+    lines = words.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix(f"{COMMAND}: ") if lines else "the control plane ended without a word"
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -147,5 +161,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await asyncio.wait_for(process.wait(), END_S)
     except TimeoutError:
         _log.warning("the control plane does not end, and is killed")
-        process.kill()
-        await process.wait()
+    finally:
+        # Also where nobody wants to wait any longer. What it started ends with it.
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

@@ -1,7 +1,8 @@
 """A sandbox from nothing to running, and back: what is started in which order, and what each step says meanwhile.
 
 The API server comes first, because everybody talks to it. Our scheduler answers before its webhooks are registered, and
-people are told that all is ready after that, so that nobody is refused for having come too early.
+they are registered before controllers and kubelets begin, so that no pod is refused, or missed, for having come too
+early.
 
 Whoever asks for the end while a sandbox starts need not wait until it runs; and whoever asks twice need not wait until
 every part has put its things in order.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -21,12 +22,14 @@ from msgspec import Struct
 
 from tangram.daemon.certificates import Issued, issue
 from tangram.daemon.running import Supervisor
+from tangram.drivers.simulated.world import World
 from tangram.kube.api import Api
-from tangram.kube.errors import ApiError
+from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.sandbox import accounts, webhooks
 from tangram.sandbox.apiserver.server import LIFE, is_free, make_certificate
 from tangram.sandbox.card_sockets import card_sockets
 from tangram.sandbox.ending import ended_by
+from tangram.sandbox.failures import NotStarted
 from tangram.sandbox.folder import Folder, taking, write_pair, write_private
 from tangram.sandbox.kubeconfig import kubeconfig_text, port_in
 from tangram.sandbox.nodes.described import MachineDescription
@@ -66,10 +69,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     doors: Doors
     scheduler: Scheduler
     supervisor: Supervisor
-
-
-class NotStarted(Exception):  # noqa: N818 - says what is the case
-    """Something of a sandbox did not come up. Its text is one sentence."""
 
 
 @asynccontextmanager
@@ -121,6 +120,7 @@ async def _start(
         serving,
         client.authority,
     )
+    await webhooks.register(api, url, served.authority)
     doors = Doors(url, await start_aware(stack, await accounts.connection_as(api, accounts.AWARE)))
     machines = Machines(
         options.machines,
@@ -132,14 +132,13 @@ async def _start(
     )
     stack.push_async_callback(machines.stop)
     if options.keep:
-        await _remove_others(api, options.machines, say)
+        await _clear_after_the_last(api, options.machines, say)
     files = scheduler_files(doors, str(folder.kubeconfig), client, serving.authority)
     # Whoever holds the scheduler's Lease is believed after a moment, which may pass while machines start.
     await asyncio.gather(plane.schedule(files), machines.start(say))
     supervisor.vital("the machines", machines.last())
-    await stack.enter_async_context(card_sockets(machines, folder))
+    await stack.enter_async_context(card_sockets(_worlds(machines), folder))
     await _ready(scheduler)
-    await webhooks.register(api, url, served.authority)
     await publish(api, files[TANGRAM_NAME])
     say("scheduler, webhook and gpu-aware answer")
     return Sandbox(
@@ -189,15 +188,34 @@ def _nodes(options: Options, folder: Folder) -> Path:
     return short
 
 
-async def _remove_others(api: Api, machines: Sequence[MachineDescription], say: Say) -> None:
-    """Nodes that were kept and are not described any more: nothing would ever run on them, though they look well."""
+async def _clear_after_the_last(api: Api, machines: Sequence[MachineDescription], say: Say) -> None:
+    """What was kept and is true no longer.
+
+    Nodes that are not described any more look well, and nothing would ever run on them. The schedulers of a killed
+    sandbox hold their Leases, and ours would wait until those are over.
+    """
+    for name in (TANGRAM_NAME, "kube-scheduler"):
+        await _delete(api, f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}")
     described = {str(each.node) for each in machines}
-    names = [str(node["metadata"]["name"]) for node in await api.list_all(NODES)]
-    for name in names:
-        if name not in described:
-            with suppress(ApiError):
-                await api.delete(f"{NODES}/{name}")
-                say(f"node {name:.40} is no longer described, and was removed")
+    for node in await api.list_all(NODES):
+        name = str(node["metadata"]["name"])
+        if name not in described and await _delete(api, f"{NODES}/{name}"):
+            say(f"node {name:.40} is no longer described, and was removed")
+
+
+async def _delete(api: Api, path: str) -> bool:
+    try:
+        await api.delete(path)
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        return False
+    return True
+
+
+def _worlds(machines: Machines) -> dict[str, World]:
+    """The cards of the machines that run in full."""
+    return {str(machine.name): machine.world for machine in machines if machine.world is not None}
 
 
 async def _ready(scheduler: Scheduler) -> None:

@@ -158,6 +158,7 @@ SESSIONS: Final = (
             do("delete crd widgets.{tag}.example.com"),
             do("get widgets.{tag}.example.com"),
         ),
+        usual=True,
     ),
     Session(
         "what_is_not_served_is_said_so",

@@ -31,6 +31,7 @@ SESSIONS: Final = (
             do("apply --dry-run=client -f -", config("a", data={"x": "5"})),
             do("get configmap a -o jsonpath={.data}"),
         ),
+        usual=True,
     ),
     Session(
         "a_manifest_is_applied_by_the_server",
@@ -48,6 +49,7 @@ SESSIONS: Final = (
             do("apply -f -", config("c")),
             do("apply --server-side -f -", config("c", data={"key": "other"})),
         ),
+        usual=True,
     ),
     Session(
         "a_broken_manifest_is_refused_with_its_reason",
@@ -112,6 +114,7 @@ SESSIONS: Final = (
             do("set selector service/nothing a=b"),
             do("get deployment web -o jsonpath={.spec.template.spec.containers[0]}"),
         ),
+        usual=True,
     ),
     Session(
         "an_object_is_edited",
@@ -158,6 +161,7 @@ SESSIONS: Final = (
             do("delete -f -", config("nothing")),
             do("delete configmaps --all", keep="^(?!.*kube-root-ca)"),
         ),
+        usual=True,
     ),
     Session(
         "owners_are_deleted_with_or_without_what_they_own",

@@ -88,6 +88,7 @@ SESSIONS: Final = (
             do("get pods -A --field-selector metadata.namespace={ns}"),
             do("get pods --chunk-size=1"),
         ),
+        usual=True,
     ),
     Session(
         "objects_are_shown_whole",
@@ -136,6 +137,7 @@ SESSIONS: Final = (
                 "until [ $(wc -l <$out) -ge 3 ]; do sleep 0.05; done; kill $watch; cat $out; rm $out",
             ),
         ),
+        usual=True,
     ),
     Session(
         "a_pod_is_described",
@@ -152,6 +154,7 @@ SESSIONS: Final = (
             do("describe pods -l app=x", keep="^Name|^Labels"),
             do("describe pod nothing"),
         ),
+        usual=True,
     ),
     Session(
         "workloads_are_described",

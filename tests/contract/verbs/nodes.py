@@ -69,7 +69,7 @@ SESSIONS: Final = (
             do(f"patch node {NODE} --subresource=status --type=merge -p '{json.dumps(READY)}'"),
             do("create -f -", _on_node("a")),
             do(f"describe node {NODE}", keep="Non-terminated|^  NAMESPACE|example.com/card  "),
-            do(f"drain {NODE}"),
+            do(f"drain {NODE}", keep="^node|^cannot delete"),
             do(f"drain {NODE} --force --dry-run=server"),
             script(
                 f"$KUBECTL drain {NODE} --force --timeout=20s & sleep 0.7; "
@@ -80,6 +80,7 @@ SESSIONS: Final = (
             do(f"get node {NODE} -o jsonpath={{.spec.unschedulable}}"),
             do(f"delete node {NODE}"),
         ),
+        usual=True,
     ),
     Session(
         "a_drain_waits_for_budgets",

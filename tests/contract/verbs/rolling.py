@@ -39,6 +39,8 @@ SESSIONS: Final = (
             do("create -f -", deployment("web", replicas=0)),
             do("scale deployment web --replicas=2"),
             script(COUNT % 2),
+            do("wait --for=jsonpath={.status.updatedReplicas}=2 deployment/web --timeout=10s"),
+            do("wait --for=jsonpath={.status.replicas}=2 rs -l app=a --timeout=10s"),
             do("get pods -l app=a"),
             do("get deployment web"),
             do("get rs"),
@@ -49,5 +51,6 @@ SESSIONS: Final = (
             do("scale deployment nothing --replicas=1"),
             do("autoscale deployment web --max=3 --dry-run=client -o name"),
         ),
+        usual=True,
     ),
 )

@@ -94,6 +94,23 @@ async def test_the_first_slice_sets_the_policy_and_later_ones_leave_it() -> None
     assert cards.driver.room(cards.uuids[0]).policy is QosPolicy.BURST_SHARE
 
 
+async def test_what_a_pod_left_behind_does_not_keep_its_policy_for_the_next() -> None:
+    cards = Cards()
+    await cards.ensure(cards.wish("over"), policy=QosPolicy.BEST_EFFORT)
+    cards.removable = {"tangram-over"}
+    await cards.ensure(cards.wish("next"), policy=QosPolicy.FIXED_SHARE)
+    assert cards.driver.room(cards.uuids[0]).policy is QosPolicy.FIXED_SHARE
+    assert [part.name for part in cards.on()] == ["tangram-next"]
+
+
+async def test_what_a_pod_left_behind_stays_where_it_is_in_nobodys_way() -> None:
+    cards = Cards()
+    await cards.ensure(cards.wish("over"), policy=QosPolicy.FIXED_SHARE)
+    cards.removable = {"tangram-over"}
+    await cards.ensure(cards.wish("next"), policy=QosPolicy.FIXED_SHARE)
+    assert [part.name for part in cards.on()] == ["tangram-over", "tangram-next"]
+
+
 async def test_only_slices_with_our_mark_are_ours() -> None:
     cards = Cards()
     cards.driver.create_slice(cards.uuids[0], memory=from_gib(1), cores=1, name="by-hand")

@@ -18,6 +18,8 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.store import Spot, Store
 
 FILE: Final = "objects.sqlite"
+LONGEST_PATH: Final = 480
+"""SQLite opens no file whose path is longer, for the notes it makes beside it."""
 _FORM: Final = 1
 
 _TABLES: Final = """
@@ -47,6 +49,11 @@ class FileJournal:
             self._file.executescript(_TABLES)
             self._file.execute("insert or ignore into facts values ('form', ?)", (str(_FORM),))
             form = self._fact("form")
+        except sqlite3.OperationalError as error:
+            raise JournalError(
+                f"{self._path} cannot be opened ({error}): name another folder with --data, one whose path has less "
+                f"than {LONGEST_PATH} letters."
+            ) from None
         except sqlite3.Error as error:
             raise JournalError(
                 f"{self._path} is no file of a sandbox ({error}): name another folder with --data, or remove it."

@@ -34,12 +34,6 @@ class Registry:
     def has_group_version(self, group: str, version: str) -> bool:
         return any(key[:2] == (group, version) for key in self._kinds)
 
-    def of_kind(self, api_version: str, kind: str) -> Kind | None:
-        return next(
-            (each for each in self._kinds.values() if (each.api_version, each.kind) == (api_version, kind)),
-            None,
-        )
-
     def shape(self, kind: Kind) -> Shape:
         key = _key(kind)
         found = self._shapes.get(key)

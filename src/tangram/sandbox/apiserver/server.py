@@ -71,10 +71,15 @@ async def serving_api(
         await parts.close()
 
 
+def check_port(port: int) -> None:
+    """Raises `SettingError` for one at which no server could listen now."""
+    _listener(port).close()
+
+
 def is_free(port: int) -> bool:
     """Whether a server could listen there now."""
     try:
-        _listener(port).close()
+        check_port(port)
     except SettingError:
         return False
     return True

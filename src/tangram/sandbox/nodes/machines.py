@@ -26,6 +26,7 @@ from tangram.kube.api import Api
 from tangram.kube.informer import Change, Informer
 from tangram.kube.objects import Key, Object
 from tangram.sandbox.nodes.described import MachineDescription
+from tangram.sandbox.nodes.kubelet import NotReady
 from tangram.sandbox.nodes.log_book import LogBook
 from tangram.sandbox.nodes.log_server import LogServer
 from tangram.sandbox.nodes.machine import ConnectionFor, Machine, Surroundings
@@ -39,6 +40,7 @@ from tangram.wire.agent_state import AGENT, SERVING
 
 MOST_AWAKE: Final = 24
 """Machines that run in full from the start; where there are more, all of them sleep."""
+READING_S: Final = 30.0
 _AT_ONCE: Final = 16
 _WRITES_AT_ONCE: Final = 32
 _LONGEST_FOLDER: Final = 40
@@ -86,6 +88,8 @@ class Machines:
         self._server = LogServer(self._logs, tls, now, listener)
         self._tasks: list[asyncio.Task[None]] = []
         self._ips = itertools.count()
+        self._taken_ips: set[str] = set()
+        """Of pods that were there before us."""
         self._pods = Informer(
             api, "/api/v1/pods", self._pod_told, keep=_bound, query={"fieldSelector": "spec.nodeName!="}
         )
@@ -116,10 +120,6 @@ class Machines:
     def awake(self) -> list[Machine]:
         return [machine for machine in self if machine.awake]
 
-    @property
-    def log_port(self) -> int:
-        return self._server.port
-
     def machine(self, name: str) -> Machine:
         """The machine of that name. Raises `KeyError` with a sentence."""
         found = self._machines.get(NodeName(name))
@@ -144,7 +144,7 @@ class Machines:
             )
             # A thousand of them take seconds, and an API server in this process must answer meanwhile.
             await asyncio.sleep(0)
-        self._begin(self._nodes.run())
+        await self._read_cluster()
         turns, done = asyncio.Semaphore(_AT_ONCE), itertools.count(1)
 
         async def begin(machine: Machine) -> None:
@@ -155,8 +155,6 @@ class Machines:
                     progress(f"{count} of {len(self._machines)} nodes are ready")
 
         await asyncio.gather(*(begin(machine) for machine in self._machines.values()))
-        self._begin(self._pods.run())
-        await self._pods.synced.wait()
         self._begin(self._pulse.run([machine.keeping for machine in self]))
 
     async def last(self) -> None:
@@ -178,6 +176,19 @@ class Machines:
 
     # ---- inside
 
+    async def _read_cluster(self) -> None:
+        """What pods and nodes there are already: a kubelet that knew of no pod would give its devices away."""
+        self._begin(self._nodes.run())
+        self._begin(self._pods.run())
+        try:
+            async with asyncio.timeout(READING_S):
+                await self._nodes.synced.wait()
+                await self._pods.synced.wait()
+        except TimeoutError:
+            raise NotReady(
+                f"the pods and nodes of the cluster could not be read within {READING_S:g} s"
+            ) from None
+
     def _pod_told(self, change: Change[Object]) -> None:
         pod = change.new if change.new is not None else change.old
         machine = None if pod is None else self._machines.get(NodeName(node_of(pod)))
@@ -186,6 +197,8 @@ class Machines:
         if change.new is None:
             machine.kubelet.lost(pod)
         else:
+            if not self._pods.synced.is_set():
+                self._taken_ips.add(loose.text(loose.members(pod.get("status")).get("podIP")))
             machine.kubelet.told(pod)
 
     def _room(self, node: NodeName) -> tuple[Mapping[str, int], Mapping[str, str]]:
@@ -196,9 +209,7 @@ class Machines:
         return self._nodes.objects.get(Key("", str(node)), _Room())
 
     def _next_ip(self) -> str:
-        number = next(self._ips)
-        high, low = divmod(number, 254)
-        return f"10.{64 + (high >> 8) % 128}.{high & 255}.{low + 1}"
+        return next(ip for ip in map(_ip, self._ips) if ip not in self._taken_ips)
 
     def _usable_folder(self) -> Path:
         """The folder itself, or a short name for it: the path of a socket may have 107 bytes."""
@@ -213,6 +224,11 @@ class Machines:
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         self._tasks.append(asyncio.create_task(work))
+
+
+def _ip(number: int) -> str:
+    high, low = divmod(number, 254)
+    return f"10.{64 + (high >> 8) % 128}.{high & 255}.{low + 1}"
 
 
 def _bound(pod: Object) -> Object:

@@ -21,6 +21,7 @@ from tangram.wire.kubelet import podresources
 
 PER_SECOND: Final = 100
 AT_ONCE: Final = 10
+ENDING_S: Final = 0.2
 
 
 class Turns:
@@ -68,7 +69,8 @@ class PodResources:
     async def stop(self) -> None:
         if self._server is not None:
             server, self._server = self._server, None
-            await server.stop()
+            # Cut off at once, gRPC writes a line about it to people's terminals.
+            await server.stop(grace=ENDING_S)
 
     async def _on_list(
         self, _asked: podresources.ListPodResourcesRequest

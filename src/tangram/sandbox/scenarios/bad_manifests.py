@@ -1,4 +1,4 @@
-"""A dozen manifests that cannot be meant so: each is refused with what to write instead, or waits with what would help."""
+"""A dozen manifests that cannot be meant so, each refused with what to write instead; one that waits, with advice."""
 
 from __future__ import annotations
 

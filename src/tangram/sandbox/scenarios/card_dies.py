@@ -55,7 +55,7 @@ async def _play(stage: Stage) -> None:
     stage.look(f"kubectl get pods -n {stage.namespace} -o wide")
     stage.look(f"kubectl logs -n {stage.namespace} six")
     stage.look(f"tangram status --node {NODE}")
-    stage.look(f"tangram simulate-cards ctl --socket {stage.cards_of(NODE)} fail GPU-0")
+    stage.look(f"tangram simulate-cards ctl --socket {stage.cards_of(NODE)} list")
 
 
 async def _start(stage: Stage, name: str, count: int, cards: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Three ways to share compute: a card keeps one of them while it is in use, and pods of another go elsewhere or wait."""
+"""Three ways to share compute: a card in use keeps the one it has, and pods of another go elsewhere or wait."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ it shows of a pod's cards is read at both ends: the allocation on the pod, and w
 
 from __future__ import annotations
 
-import asyncio
 import textwrap
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,6 +24,7 @@ from tangram.model.nodes import Node
 from tangram.reports.shape import ExplainReport
 from tangram.sandbox.card_sockets import LINKS
 from tangram.sandbox.scenarios.granted import Given, agree, given_in
+from tangram.sandbox.scenarios.patience import ScenarioFailed, until
 from tangram.sandbox.scenarios.things import collection_of, is_over, phase_of, waits_because, without_gate
 from tangram.sandbox.starting import Sandbox
 from tangram.services.scheduler.desk import Caller
@@ -32,15 +32,11 @@ from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import read_tenant
 
-PATIENCE_S: Final = 60.0
-LOOK_EVERY_S: Final = 0.05
 QUOTED_WIDTH: Final = 100
 
 _Found = TypeVar("_Found")
 
-
-class ScenarioFailed(Exception):  # noqa: N818 - says what is the case
-    """The story did not end as it should. Its text says which check failed, and what was seen instead."""
+__all__ = ["Held", "Scenario", "ScenarioFailed", "Stage"]
 
 
 class Held(Struct, frozen=True):
@@ -149,7 +145,11 @@ class Stage:
                 )
             shares += container.shares
             found += given
-        return Held(node_name, tuple(shares), tuple(found))
+        return Held(
+            node_name,
+            tuple(sorted(shares, key=lambda share: share.index)),
+            tuple(sorted(found, key=lambda given: given.card)),
+        )
 
     async def log(self, name: str) -> str:
         return await self.machines.log_of(self.namespace, name)
@@ -161,22 +161,16 @@ class Stage:
         (report,) = msgspec.json.decode(reply.body, type=ExplainReport).pods
         return [each.sentence for each in report.suggestions]
 
-    def cards_of(self, node: str) -> Path:
-        """Where the cards of a machine can be looked at and broken."""
-        return self._box.folder.path / LINKS / f"{node}.sock"
+    def cards_of(self, node: str) -> str:
+        """Where the cards of a machine can be looked at and broken, as short as the person's own folder allows."""
+        path = self._box.folder.path / LINKS / f"{node}.sock"
+        return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
     # ---- waiting
 
-    async def until(
-        self, what: str, true: Callable[[], Awaitable[_Found | None]], *, within: float = PATIENCE_S
-    ) -> _Found:
+    async def until(self, what: str, true: Callable[[], Awaitable[_Found | None]]) -> _Found:
         """Wait for something that is not None. Raises `ScenarioFailed` after a while."""
-        ends = self.clock() + within
-        while (found := await true()) is None:
-            if self.clock() > ends:
-                raise ScenarioFailed(f"waited {within:g} s in vain: {what}")
-            await asyncio.sleep(LOOK_EVERY_S)
-        return found
+        return await until(what, true, clock=self.clock)
 
     async def until_running(self, *names: str, namespace: str = "") -> None:
         """All of these pods run."""

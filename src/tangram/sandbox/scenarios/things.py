@@ -21,10 +21,12 @@ def collection_of(thing: Object, namespace: str) -> str:
 
 
 def phase_of(pod: Object) -> str:
+    """As its kubelet last said."""
     return str(pod.get("status", {}).get("phase", ""))
 
 
 def is_over(pod: Object) -> bool:
+    """Whether it has ended and will not run again."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 

@@ -25,6 +25,10 @@ log = logging.getLogger("tangram.gpu-device")
 Counted = Callable[[str], None]
 
 
+class _OtherPolicy(Exception):  # noqa: N818 - says what is the case
+    """Slices that are there keep the card under a policy that is not the one asked for."""
+
+
 class Slices:
     """Makes and removes slices. `counted` hears one word for each thing done."""
 
@@ -41,7 +45,8 @@ class Slices:
     ) -> tuple[GrantedSlice, ...]:
         """The slices as wished, made where they are missing. Raises `DriverError`.
 
-        `make_room` names slices of a card that may go; it is asked only when the card is full.
+        `make_room` names slices of a card that may go; it is asked only when the card is full, or runs another policy
+        for those who had it before.
         """
         return tuple([await self._ensure(wish, policy, make_room) for wish in wishes])
 
@@ -73,7 +78,10 @@ class Slices:
     ) -> GrantedSlice:
         async with self._turns[wish.card]:
             try:
-                return await self._made(wish, policy)
+                return await self._made(wish, policy, only_under_it=True)
+            except _OtherPolicy:
+                # What pods left behind that are over must not decide; whoever is not over was judged before.
+                await self._removed(wish.card, await make_room(wish.card))
             except DriverError as error:
                 if error.kind not in (Kind.FULL, Kind.BUSY):
                     raise
@@ -83,11 +91,16 @@ class Slices:
                     raise
             return await self._made(wish, policy)
 
-    async def _made(self, wish: SliceWish, policy: QosPolicy | None) -> GrantedSlice:
+    async def _made(
+        self, wish: SliceWish, policy: QosPolicy | None, *, only_under_it: bool = False
+    ) -> GrantedSlice:
         # One trip to the driver for all of it: on a busy node the way there and back is most of the time.
-        made, action = await self._hardware.ask(
-            "making a slice", lambda driver: _found_or_made(driver, wish, policy)
+        found = await self._hardware.ask(
+            "making a slice", lambda driver: _found_or_made(driver, wish, policy, only_under_it=only_under_it)
         )
+        if found is None:
+            raise _OtherPolicy
+        made, action = found
         if action:
             self._counted(action)
         return _granted(made)
@@ -133,13 +146,21 @@ def _serves(part: Slice, granted: GrantedSlice) -> bool:
     return same and part.memory >= granted.memory and part.cores >= granted.cores
 
 
-def _found_or_made(driver: Driver, wish: SliceWish, policy: QosPolicy | None) -> tuple[Slice, str]:
-    """The slice of that name as wished, and what had to be done for it."""
+def _found_or_made(
+    driver: Driver, wish: SliceWish, policy: QosPolicy | None, *, only_under_it: bool
+) -> tuple[Slice, str] | None:
+    """The slice of that name as wished, and what had to be done for it.
+
+    None if it is to be made under its policy alone, and others on the card keep another in force.
+    """
     present = driver.slices(wish.card)
     mine = next((each for each in present if each.name == wish.name), None)
     if mine is None:
-        if policy is not None and not present and driver.room(wish.card).policy is not policy:
-            driver.set_policy(wish.card, policy)
+        if policy is not None and driver.room(wish.card).policy is not policy:
+            if not present:
+                driver.set_policy(wish.card, policy)
+            elif only_under_it:
+                return None
         made = driver.create_slice(
             wish.card, memory=wish.memory, cores=wish.cores, name=wish.name, online=wish.online
         )

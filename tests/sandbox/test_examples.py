@@ -16,13 +16,7 @@ from tour.playing import play, playground, until_free
 from tour.records import EXAMPLES, Example
 
 KUBECTL = shutil.which("kubectl")
-SOME = (
-    "10-share-a-card",
-    "17-online-and-offline",
-    "26-moore-threads-slices",
-    "31-priorities",
-    "34-a-pod-that-waits",
-)
+SOME = ("10-share-a-card", "17-online-and-offline", "26-moore-threads-slices", "34-a-pod-that-waits")
 PLAYED = [example for example in USUAL if console.REFRESH or example.name in SOME]
 """A few of the pages in full, command by command; `make e2e` plays every one."""
 FOLDERS = sorted(path.name for path in EXAMPLES.glob("[1-9][0-9]-*"))

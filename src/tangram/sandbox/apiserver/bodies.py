@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.asking import JSON, YAML, Ask
+from tangram.sandbox.apiserver.asking import APPLY_PATCH, JSON, JSON_PATCH, YAML, Ask
 from tangram.sandbox.apiserver.kinds import Kind
 from tangram.sandbox.apiserver.protobuf import MEDIA, Unreadable, read_protobuf
 from tangram.sandbox.apiserver.refusals import Refused, bad_request
@@ -42,12 +42,12 @@ def read_body(ask: Ask, body: bytes, kind: Kind, shape: Shape) -> Body:
 
 def read_patch(ask: Ask, body: bytes) -> tuple[Any, list[str]]:
     """What a PATCH carries, and fields it says twice. Raises `Refused`."""
-    if ask.content == "application/json-patch+json":
+    if ask.content == JSON_PATCH:
         try:
             return msgspec.json.decode(body), []
         except msgspec.DecodeError as error:
             raise bad_request(f"error decoding patch: {error}") from None
-    return _parsed(body, ask.target.kind.kind, as_yaml=ask.content == "application/apply-patch+yaml")
+    return _parsed(body, ask.target.kind.kind, as_yaml=ask.content == APPLY_PATCH)
 
 
 def check_fields(ask: Ask, thing: Object, duplicates: Sequence[str], kind: Kind, shape: Shape) -> list[str]:

@@ -13,10 +13,10 @@ from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.kinds import STATUS, Column, Kind, Subresource
+from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.schemas import shape_of_crd
 from tangram.sandbox.apiserver.store import Change, Spot, Store
-from tangram.sandbox.apiserver.writing import moment
 from tangram.wire import loose
 
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")

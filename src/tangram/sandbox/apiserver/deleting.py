@@ -16,11 +16,11 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import Ask, Target
 from tangram.sandbox.apiserver.bodies import read_options
+from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.selecting import read_selection
 from tangram.sandbox.apiserver.showing import resource_of
 from tangram.sandbox.apiserver.store import Spot, Store
-from tangram.sandbox.apiserver.writing import moment
 from tangram.wire import loose
 
 OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"

@@ -9,11 +9,13 @@ from typing import Final
 
 from tangram.sandbox.apiserver.admission import Admission
 from tangram.sandbox.apiserver.beginnings import begin
+from tangram.sandbox.apiserver.changing import Changing
 from tangram.sandbox.apiserver.definitions import Definitions
 from tangram.sandbox.apiserver.deleting import Deleter
 from tangram.sandbox.apiserver.identities import Identities
 from tangram.sandbox.apiserver.journal import FileJournal
 from tangram.sandbox.apiserver.kubelet_door import KubeletDoor
+from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.pod_parts import PodParts
 from tangram.sandbox.apiserver.reading import Reader
 from tangram.sandbox.apiserver.registry import Registry
@@ -21,7 +23,7 @@ from tangram.sandbox.apiserver.reviews import Reviews
 from tangram.sandbox.apiserver.scaling import Scaling
 from tangram.sandbox.apiserver.store import Store
 from tangram.sandbox.apiserver.watching import Watching
-from tangram.sandbox.apiserver.writing import Writer, moment
+from tangram.sandbox.apiserver.writing import Writer
 
 
 def _wall() -> datetime:
@@ -44,7 +46,8 @@ class Parts:
         self.admission: Final = Admission(self.store)
         self.reader: Final = Reader(self.store, now)
         self.watching: Final = Watching(self.store, now, time.monotonic)
-        self.writer: Final = Writer(self.store, self.registry, self.admission, now)
+        changing = Changing(self.store, self.registry, self.admission, now)
+        self.writer: Final = Writer(self.store, self.registry, changing, now)
         self.deleter: Final = Deleter(self.store, self.admission, now)
         self.pods: Final = PodParts(self.store, self.registry, self.admission, self.deleter, now)
         self.scaling: Final = Scaling(self.store, self.registry, self.writer)

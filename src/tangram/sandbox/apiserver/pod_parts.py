@@ -13,12 +13,12 @@ from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import JSON, Ask, Target
 from tangram.sandbox.apiserver.bodies import read_body, read_options
 from tangram.sandbox.apiserver.deleting import Deleter
+from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, not_found, stale
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.selecting import labels_test
 from tangram.sandbox.apiserver.store import Spot, Store
-from tangram.sandbox.apiserver.writing import moment
 from tangram.wire import loose
 
 PODS: Final = ("", "pods")

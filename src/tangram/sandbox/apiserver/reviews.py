@@ -12,9 +12,9 @@ from typing import Final
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import Ask
 from tangram.sandbox.apiserver.identities import MASTERS, OURS, Identities
+from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.refusals import Fault, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.store import Spot, Store
-from tangram.sandbox.apiserver.writing import moment
 from tangram.wire import loose
 
 ACCOUNTS: Final = ("", "serviceaccounts")

@@ -7,14 +7,15 @@ from typing import Final
 import msgspec
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.asking import Ask, Target
+from tangram.sandbox.apiserver.asking import JSON_PATCH, Ask, Target
 from tangram.sandbox.apiserver.bodies import read_options, read_patch
+from tangram.sandbox.apiserver.changing import MODIFIED_MEANWHILE
 from tangram.sandbox.apiserver.patching import apply_json_patch, apply_merge_patch
 from tangram.sandbox.apiserver.refusals import Fault, conflict, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.showing import resource_of
 from tangram.sandbox.apiserver.store import Spot, Store
-from tangram.sandbox.apiserver.writing import JSON_PATCH, MODIFIED_MEANWHILE, Writer
+from tangram.sandbox.apiserver.writing import Writer
 from tangram.wire import loose
 
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"

@@ -18,13 +18,13 @@ from aiohttp import web
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import JSON, YAML, Ask, Form, Target, locate, read_accept
 from tangram.sandbox.apiserver.bodies import LARGEST, read_body, read_options
+from tangram.sandbox.apiserver.changing import Written
 from tangram.sandbox.apiserver.documents import Documents
 from tangram.sandbox.apiserver.identities import AUTHENTICATED, MASTERS, NOBODY, Person
 from tangram.sandbox.apiserver.parts import Parts
 from tangram.sandbox.apiserver.refusals import Refused, named, qualified
 from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.showing import many, one
-from tangram.sandbox.apiserver.writing import Written
 
 TOKEN_REQUEST: Final = "io.k8s.api.authentication.v1.TokenRequest"  # noqa: S105 - the name of a type
 HEALTH: Final = frozenset({"healthz", "livez", "readyz"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,6 +214,8 @@ class Machine:
             self.agent.start()
 
     def _configure(self) -> None:
+        # Like /var/run of a machine that boots: the slices that its files name are as gone as they are.
+        shutil.rmtree(self.folder / "cdi", ignore_errors=True)
         folder = self.folder / "config"
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in self.description.config.items():

@@ -40,6 +40,16 @@ def pieces_of(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
                 raise Unreadable(f"a field has the form {form}, which is none of protobuf's")
 
 
+def numbers_in(data: memoryview) -> list[int]:
+    """Numbers that stand one behind the other. Raises `Unreadable`."""
+    found: list[int] = []
+    at = 0
+    while at < len(data):
+        value, at = _number(data, at)
+        found.append(value)
+    return found
+
+
 def signed(value: int) -> int:
     """The number of 64 bits that was meant."""
     return value - (1 << 64) if value >> _MOST_SHIFT else value

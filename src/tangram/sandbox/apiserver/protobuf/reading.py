@@ -15,13 +15,14 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.protobuf.pieces import Unreadable, fraction, pieces_of, signed
+from tangram.sandbox.apiserver.protobuf.pieces import Unreadable, fraction, numbers_in, pieces_of, signed
 
 MEDIA: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\x00"
 DEEPEST: Final = 64
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _DEFINED: Final = "io.k8s.apiextensions-apiserver."
+_NUMBERS: Final = ("i", "b")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -66,6 +67,11 @@ def _message(data: memoryview, definition: str, depth: int) -> Object:
             key, value = _entry(piece, field.what, depth)
             found.setdefault(field.name, {})[key] = value
             continue
+        if field.form == "*" and field.what in _NUMBERS and not isinstance(piece, int):
+            # Many numbers in one piece: no client of Kubernetes writes them so, and every reader takes them.
+            packed = [_value(number, field.what, depth) for number in numbers_in(piece)]
+            found.setdefault(field.name, []).extend(packed)
+            continue
         value = _value(piece, field.what, depth)
         match field.form:
             case "*":
@@ -88,7 +94,7 @@ def _entry(piece: int | memoryview, what: str, depth: int) -> tuple[str, Any]:
 
 def _value(piece: int | memoryview, what: str, depth: int) -> Any:  # noqa: ANN401 - JSON of any shape
     if isinstance(piece, int):
-        if what not in ("i", "b"):
+        if what not in _NUMBERS:
             raise Unreadable("a text or an object is written as a number")
         return bool(piece) if what == "b" else signed(piece)
     match what:
@@ -130,19 +136,22 @@ def _bytes_at(pieces: _Pieces, number: int) -> memoryview:
 def _moment(pieces: _Pieces) -> str | None:
     if not pieces:
         return None
-    return _at(_number_at(pieces, 1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(_at(_number_at(pieces, 1)), "seconds")
 
 
 def _exact_moment(pieces: _Pieces) -> str | None:
     if not pieces:
         return None
-    at = _at(_number_at(pieces, 1)) + timedelta(microseconds=_number_at(pieces, 2) // 1000)
-    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _written(_at(_number_at(pieces, 1), _number_at(pieces, 2) // 1000), "microseconds")
 
 
-def _at(seconds: int) -> datetime:
+def _written(at: datetime, to_the: str) -> str:
+    return at.isoformat(timespec=to_the).replace("+00:00", "Z")
+
+
+def _at(seconds: int, microseconds: int = 0) -> datetime:
     try:
-        return _EPOCH + timedelta(seconds=seconds)
+        return _EPOCH + timedelta(seconds=seconds, microseconds=microseconds)
     except OverflowError:
         raise Unreadable("a time is beyond all calendars") from None
 
@@ -155,12 +164,8 @@ def _json(pieces: _Pieces) -> Any:  # noqa: ANN401 - JSON of any shape
     raw = bytes(_bytes_at(pieces, 1))
     try:
         return json.loads(raw) if raw else None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unreadable("JSON inside it cannot be read") from None
-
-
-def _duration(pieces: _Pieces) -> str:
-    return f"{_number_at(pieces, 1) / 1e9:g}s"
 
 
 _LISTS: Final = frozenset(
@@ -174,7 +179,6 @@ _SPECIAL: Final[Mapping[str, Callable[[_Pieces], Any]]] = {
     f"{_META}.FieldsV1": _json,
     f"{_META}.Time": _moment,
     f"{_META}.MicroTime": _exact_moment,
-    f"{_META}.Duration": _duration,
 }
 
 

@@ -19,7 +19,7 @@ _UID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 async def answers_to(api: Api, cases: Sequence[Case]) -> dict[str, list[Answer]]:
     """What the server says to each case's requests, one after the other."""
-    await _make_room(api)
+    await make_room(api)
     return {case.name: await _answers(api, case) for case in cases}
 
 
@@ -29,7 +29,8 @@ def record(answers: dict[str, list[Answer]]) -> None:
     CAPTURE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-async def _make_room(api: Api) -> None:
+async def make_room(api: Api) -> None:
+    """Where the cases' objects go."""
     for kind, name, path in (
         ("Namespace", NAMESPACE, "/api/v1/namespaces"),
         ("ServiceAccount", "default", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"),
@@ -38,7 +39,7 @@ async def _make_room(api: Api) -> None:
 
 
 async def _answers(api: Api, case: Case) -> list[Answer]:
-    folder = _folder(case)
+    folder = case_folder(case)
     try:
         created = await api.call("POST", folder, case.thing)
     except ApiRefused as refused:
@@ -47,7 +48,7 @@ async def _answers(api: Api, case: Case) -> list[Answer]:
     said = [settled(created)]
     if case.change is not None:
         said.append(await _replaced(api, case, created, place))
-    await _remove(api, place)
+    await remove(api, place)
     return said
 
 
@@ -67,7 +68,7 @@ async def _replaced(api: Api, case: Case, created: Object, place: str) -> Answer
     return last
 
 
-async def _remove(api: Api, place: str) -> None:
+async def remove(api: Api, place: str) -> None:
     """Nobody acts on finalizers here, so they are taken off."""
     await api.delete(place, grace=0)
     try:
@@ -88,7 +89,8 @@ def _short(answer: Object) -> Object:
     return kept | ({"causes": causes} if causes else {})
 
 
-def _folder(case: Case) -> str:
+def case_folder(case: Case) -> str:
+    """The address of all objects of the case's kind."""
     kind = case.kind
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     return f"{root}/namespaces/{NAMESPACE}/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"

@@ -33,22 +33,17 @@ async def read_with(folder: Path, release: str, *options: str) -> Reading:
         return done
 
 
-def refused(reading: Reading) -> list[str]:
-    """What the sandbox said to try and should not have."""
-    return [line for line, printed in reading.tried if printed.status != 0]
-
-
 @pytest.mark.parametrize("release", RELEASES)
 async def test_every_command_of_the_readme_prints_what_is_shown(tmp_path: Path, release: str) -> None:
     reading = await read_with(tmp_path, release)
     assert reading.differing() == []
-    assert refused(reading) == []
+    assert reading.refused() == []
 
 
 async def test_the_same_commands_print_the_same_on_real_components(tmp_path: Path) -> None:
     reading = await read_with(tmp_path, "1.36", "--real")
     assert reading.differing() == []
-    assert refused(reading) == []
+    assert reading.refused() == []
 
 
 async def test_a_checkout_that_was_never_used_needs_nothing_but_make_sandbox(tmp_path: Path) -> None:
@@ -60,7 +55,7 @@ async def test_a_checkout_that_was_never_used_needs_nothing_but_make_sandbox(tmp
     path = f"{programs}:{os.environ['PATH']}"
     async with read_beside(command, checkout, path, patience=SETUP_S, ends_with=-signal.SIGINT) as reading:
         assert reading.differing() == []
-        assert refused(reading) == []
+        assert reading.refused() == []
     assert (checkout / ".venv" / "bin" / "tangram").exists()
 
 

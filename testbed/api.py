@@ -111,6 +111,14 @@ class Api:
                 raise ApiRefused(response.status, answer)
             return answer
 
+    async def fetch(self, path: str, accept: str) -> bytes:
+        """An answer as it came, in a form other than JSON. One of 400 or above is an ApiRefused."""
+        async with self._session.get(path, headers={"Accept": accept}) as response:
+            content = await response.read()
+            if response.status >= 400:
+                raise ApiRefused(response.status, _parsed(content.decode(errors="replace")))
+            return content
+
     async def get(self, path: str, **query: str) -> Object:
         return await self.call("GET", path, **query)
 

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from builders.consoles import PROMPT
 
-COLUMNS: Final = 104
+COLUMNS: Final = 96
 LINES: Final = 100
 _NAME: Final = "sandbox"
 _SPAN: Final = re.compile(r'<text class="[^"]*" x="([\d.]+)"[^>]*line-(\d+)\)">([^<]*)</text>')

@@ -14,7 +14,7 @@ from builders.sandbox_runs import ROOT, START_S, running
 
 README: Final = ROOT / "README.md"
 PICTURE: Final = ROOT / "docs" / "pictures" / "sandbox.svg"
-PICTURED: Final = ("kubectl get pods", "tangram status")
+PICTURED: Final = ("tangram status",)
 PICTURED_AFTER: Final = "tangram explain four"
 """The command after which the picture was taken."""
 
@@ -37,6 +37,10 @@ class Reading(NamedTuple):
             for old, new in zip(before, after, strict=True)
             if normal(old.shown) != normal(new.shown)
         ]
+
+    def refused(self) -> list[tuple[str, Printed]]:
+        """What the sandbox said to try and should not have."""
+        return [(line, printed) for line, printed in self.tried if printed.status != 0]
 
 
 async def read_through(folder: Path, path: str, welcome: Sequence[str]) -> Reading:

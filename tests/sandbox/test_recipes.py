@@ -22,21 +22,22 @@ from builders.recipes import PICTURE, PICTURED, README, Reading, read_beside, to
 from builders.sandbox_runs import like_a_checkout
 
 KUBECTL = shutil.which("kubectl")
-needs_kubectl = pytest.mark.skipif(
+
+
+@pytest.mark.skipif(
     KUBECTL is None, reason="there is no kubectl on PATH; `make e2e` types with two releases of its own"
 )
-
-
-@pytest_asyncio.fixture(scope="module")
-async def reading(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+async def test_the_readme_can_be_followed_word_for_word(tmp_path: Path) -> None:
+    """One test, because there is one sandbox to be started and one person who reads."""
     assert KUBECTL is not None
-    folder = tmp_path_factory.mktemp("checkout")
-    programs = like_a_checkout(folder, Path(KUBECTL))
+    programs = like_a_checkout(tmp_path, Path(KUBECTL))
     command = (str(Path(sys.prefix) / "bin" / "tangram"), "sandbox", "--port", "0")
-    async with read_beside(command, folder, f"{programs}:{os.environ['PATH']}") as done:
+    async with read_beside(command, tmp_path, f"{programs}:{os.environ['PATH']}") as reading:
         if os.environ.get("TANGRAM_REFRESH") == "1":
-            _refresh(done)
-        return done
+            _refresh(reading)
+        assert reading.differing() == []
+        assert reading.refused() == []
+        assert normal(words_in(PICTURE.read_text("utf-8"))) == normal(words_of(reading.pictured))
 
 
 def _refresh(reading: Reading) -> None:
@@ -46,22 +47,6 @@ def _refresh(reading: Reading) -> None:
         words_of(reading.pictured)
     ):
         PICTURE.write_text(drawn(reading.pictured, "tangram sandbox"), "utf-8")
-
-
-@needs_kubectl
-def test_every_command_of_the_readme_prints_what_is_shown(reading: Reading) -> None:
-    assert reading.differing() == []
-
-
-@needs_kubectl
-def test_the_picture_is_what_a_terminal_shows_at_that_moment(reading: Reading) -> None:
-    assert normal(words_in(PICTURE.read_text("utf-8"))) == normal(words_of(reading.pictured))
-
-
-@needs_kubectl
-def test_what_the_sandbox_says_to_try_works(reading: Reading) -> None:
-    assert [line for line, _ in reading.tried if line.startswith(("kubectl", "tangram"))]
-    assert [(line, printed) for line, printed in reading.tried if printed.status != 0] == []
 
 
 def test_the_readme_has_five_recipes_around_the_sandbox() -> None:

@@ -185,10 +185,10 @@ def _scenario(name: str) -> Scenario | None:
 
 
 def _machines(cluster: str, story: Scenario | None) -> tuple[MachineDescription, ...]:
-    if cluster and story is not None and story.cluster:
+    if cluster and story is not None:
         raise InputError(
-            f"--cluster {cluster!r:.80} and --scenario {story.name} do not go together: this story has machines of its "
-            "own; leave one of them out."
+            f"--cluster {cluster!r:.80} and --scenario {story.name} do not go together: a story is about machines that "
+            "it knows by name; leave one of them out."
         )
     if not cluster:
         return (

@@ -30,6 +30,7 @@ class Copy:
 
     def __init__(self, api: Api, resource: Resource, keep: Callable[[Object], Object]) -> None:
         self.resource: Final = resource
+        self._said = ""
         self.things: Final[dict[Key, Object]] = {}
         self.listeners: Final[list[Told]] = []
         self._families: defaultdict[str, dict[Key, None]] = defaultdict(dict)
@@ -120,7 +121,10 @@ class Copy:
             listener(gone, None)
 
     def _troubled(self, sentence: str) -> None:
-        _log.warning("the copy of %s: %s", self.resource.plural, sentence)
+        # Of a kind whose definition was taken back this is heard for ever; it is news once.
+        if sentence != self._said:
+            _log.warning("the copy of %s: %s", self.resource.plural, sentence)
+        self._said = sentence
 
 
 class Copies:

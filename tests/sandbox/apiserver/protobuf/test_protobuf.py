@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import json
 from functools import cache
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_every_kind_that_is_served_has_its_fields(definition: str) -> None:
 # ---- objects of every shape
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
-MOMENTS = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31), timezones=st.just(dt.UTC))
+MOMENTS = st.datetimes(timezones=st.just(dt.UTC))
 SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "s": TEXTS,
     "i": st.integers(-(2**63), 2**63 - 1),
@@ -121,7 +122,7 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
     QUANTITY: TEXTS,
     NUMBER_OR_TEXT: st.integers(-(2**31), 2**31 - 1) | TEXTS,
     RAW: st.none() | st.dictionaries(TEXTS, TEXTS | st.integers(0, 9), max_size=2),
-    f"{META}.FieldsV1": st.dictionaries(TEXTS, st.just({}), max_size=2),
+    f"{META}.FieldsV1": st.dictionaries(TEXTS, TEXTS, max_size=2),
     f"{META}.Time": st.none() | MOMENTS.map(lambda at: f"{at.replace(microsecond=0):%Y-%m-%dT%H:%M:%SZ}".zfill(20)),
     f"{META}.MicroTime": st.none() | MOMENTS.map(lambda at: f"{at:%Y-%m-%dT%H:%M:%S.%fZ}".zfill(27)),
 } | dict.fromkeys(LISTS, st.lists(TEXTS, max_size=2))  # fmt: skip
@@ -163,13 +164,17 @@ def test_whatever_is_written_is_read_again(data: st.DataObject) -> None:
 # ---- what else may come
 
 
+def is_understood_or_refused(body: bytes, definition: str) -> bool:
+    try:
+        return bool(json.dumps(read_protobuf(body, definition)))
+    except Unreadable as error:
+        return bool(str(error))
+
+
 @given(st.binary(max_size=200), st.sampled_from(DEFINITIONS))
 def test_any_bytes_are_an_object_or_unreadable(junk: bytes, definition: str) -> None:
     for body in (junk, b"k8s\x00" + junk, b"k8s\x00" + piece(2, junk)):
-        try:
-            assert isinstance(read_protobuf(body, definition), dict)
-        except Unreadable as error:
-            assert str(error)
+        assert is_understood_or_refused(body, definition)
 
 
 @given(st.data())
@@ -178,11 +183,7 @@ def test_a_body_that_was_cut_or_changed_is_an_object_or_unreadable(data: st.Data
     body = bytearray(body_of(thing, definition))
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(4, len(body) - 1))] = data.draw(st.integers(0, 255))
-    cut = bytes(body[: data.draw(st.integers(0, len(body)))])
-    try:
-        assert isinstance(read_protobuf(cut, definition), dict)
-    except Unreadable as error:
-        assert str(error)
+    assert is_understood_or_refused(bytes(body[: data.draw(st.integers(0, len(body)))]), definition)
 
 
 BAD = [

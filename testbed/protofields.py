@@ -67,7 +67,16 @@ def _fields(definition: str) -> Iterable[tuple[str, str]]:
             what = f"*{what}"
         elif "." in what and _is_inline(definition, field):
             what = f"&{what}"
-        yield number, f"{field} {what}"
+        yield number, f"{_spelled(definition, field)} {what}"
+
+
+def _spelled(definition: str, field: str) -> str:
+    """As JSON has it: where somebody was careless about capitals in a `.proto`, the numbers were given already."""
+    try:
+        known = built_in(definition).properties
+    except KeyError:
+        return field
+    return next((name for name in known if name.lower() == field.lower()), field)
 
 
 def _is_inline(definition: str, field: str) -> bool:
@@ -76,7 +85,7 @@ def _is_inline(definition: str, field: str) -> bool:
         known = built_in(definition).properties
     except KeyError:
         return False
-    return bool(known) and field not in known
+    return bool(known) and field.lower() not in map(str.lower, known)
 
 
 def _what(kind: str, package: str) -> str:

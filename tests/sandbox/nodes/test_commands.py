@@ -54,6 +54,10 @@ def script(text: str) -> tuple[list[Step], int | None]:
         pytest.param(["ls", "/dev/dri"], [Say("card0"), Say("renderD128")], 0, id="device nodes"),
         pytest.param(["ls", "-l", "/dev"], [Say("dri"), Say("mxcd")], 0, id="a folder of them"),
         pytest.param(["ls", "/dev/mxcd"], [Say("/dev/mxcd")], 0, id="one node"),
+        pytest.param(["sh", "-c", "ls /dev/mx*"], [Say("/dev/mxcd")], 0, id="by a pattern"),
+        pytest.param(
+            ["ls", "/dev/mt*"], [Say("ls: /dev/mt*: No such file or directory")], 1, id="a vain pattern"
+        ),
         pytest.param(["ls", "/data"], [Say("ls: /data: No such file or directory")], 1, id="nothing there"),
         pytest.param(["tail", "-f", "/dev/null"], [Pause(None)], 0, id="tail -f"),
         pytest.param(["hostname"], [Say("pod-1")], 0, id="hostname"),

@@ -5,6 +5,7 @@ What they print is what people know from busybox, as far as there is anything to
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -71,8 +72,8 @@ def _env(arguments: Sequence[str], _scene: Scene, environment: dict[str, str]) -
 
 def _ls(arguments: Sequence[str], scene: Scene, _environment: dict[str, str]) -> Steps:
     status = 0
-    paths = [word for word in arguments if not word.startswith("-")] or ["/"]
-    for path in paths:
+    words = [word for word in arguments if not word.startswith("-")] or ["/"]
+    for path in (found for word in words for found in _spelled_out(word, scene)):
         inside = sorted(
             {
                 rest.split("/")[0]
@@ -89,6 +90,16 @@ def _ls(arguments: Sequence[str], scene: Scene, _environment: dict[str, str]) ->
             yield Say(f"ls: {path}: No such file or directory")
             status = 1
     return status
+
+
+def _spelled_out(word: str, scene: Scene) -> list[str]:
+    """The device nodes that a pattern means; as a shell does it, a pattern without any stays what it is."""
+    if not any(letter in word for letter in "*?["):
+        return [word]
+    depth = word.count("/")
+    return sorted(
+        node for node in scene.nodes if node.count("/") == depth and fnmatch.fnmatchcase(node, word)
+    ) or [word]
 
 
 def _exit(arguments: Sequence[str], _scene: Scene, _environment: dict[str, str]) -> Steps:

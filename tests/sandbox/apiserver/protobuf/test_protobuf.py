@@ -20,6 +20,7 @@ from builders.protobuf_bodies import (
     RAW,
     Field,
     body_of,
+    fields_of,
     message,
     numeral,
     piece,
@@ -30,6 +31,7 @@ from builders.protobuf_bodies import (
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.builtin import BUILT_IN
 from tangram.sandbox.apiserver.protobuf import Unreadable, read_protobuf
+from tangram.sandbox.apiserver.schemas import built_in
 
 POD = "io.k8s.api.core.v1.Pod"
 DEEP = 3
@@ -107,6 +109,22 @@ def test_a_body_is_read_as_the_json_it_stands_for(definition: str, thing: Object
 def test_every_kind_that_is_served_has_its_fields(definition: str) -> None:
     assert reachable(definition)
     assert {each.what for each in reachable(definition) if "." in each.what} <= table().keys()
+
+
+ALL_FIELDS = [field for definition in table() for field in fields_of(definition)]
+
+
+def test_fields_are_called_as_json_calls_them() -> None:
+    unlike: dict[str, set[str]] = {}
+    for definition in table():
+        inside_others = any(field.form == "&" and field.what == definition for field in ALL_FIELDS)
+        if definition.startswith(NEVER_SENT) or definition in SCALARS or inside_others:
+            continue
+        json_names = built_in(definition).properties.keys() | {"apiVersion", "kind"}
+        names = {each.name for each in reachable(definition)} | {"apiVersion", "kind"}
+        if found := names ^ json_names:
+            unlike[definition] = found
+    assert unlike == {}
 
 
 # ---- objects of every shape

@@ -114,6 +114,8 @@ class Serving:
     def _nothing_there(self, path: str) -> web.Response:
         """Inside what the server was built with, a refusal; anywhere else there is not even somebody to refuse."""
         match [part for part in path.split("/") if part]:
+            case ["api", "v1", "namespaces", _, "pods", _, "exec" | "attach" | "portforward" | "proxy"]:
+                raise _NOTHING_RUNS
             case ["api", *_]:
                 known = True
             case ["apis", group, *_]:
@@ -192,6 +194,11 @@ class Serving:
 
 _NOT_ALLOWED: Final = Refused(
     405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
+)
+_NOTHING_RUNS: Final = Refused(
+    501,
+    "NotImplemented",
+    "containers of a sandbox are simulated, and nobody can enter them: 'kubectl logs' shows what each was given",
 )
 _WATCH: Final = re.compile(r"^(/api/[^/]+|/apis/[^/]+/[^/]+)/watch(?=/)")
 """How watches were asked for before there was a word for it in the query."""

@@ -16,6 +16,7 @@ USUAL_S: Final = 10.0
 SHORTEST_GAP_S: Final = 0.5
 """Between the renewals of two nodes, unless the silence allowed demands more."""
 REPORT_S: Final = 300.0
+SEEN_AT_ONCE: Final = 24
 _SAFETY: Final = 0.75
 """Of the silence that is allowed; the rest is for a busy moment."""
 
@@ -38,6 +39,9 @@ class Pulse:
         rounds = max(1, round(REPORT_S / period))
         seconds = max(40, round(self._silence))
         turn = 0
+        # People look at a node as soon as there is one; of many, nobody looks at all.
+        for node in nodes[:SEEN_AT_ONCE]:
+            await node.beat(seconds)
         begun = clock()
         while True:
             for place, node in enumerate(nodes):

@@ -3,6 +3,7 @@
 Clients write the same messages that the server does, so what can be read of one can be read of the other.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -103,7 +104,7 @@ def _unlike(told: object, read: object, path: str) -> Iterator[str]:
             yield f"{path} has {len(theirs)} elements, and {len(ours)} were read"
         for number, (one, other) in enumerate(zip(theirs, ours, strict=False)):
             yield from _unlike(one, other, f"{path}[{number}]")
-    elif told != read or type(told) is not type(read):
+    elif json.dumps(told) != json.dumps(read):
         yield f"{path} is {told!r:.80}, and was read as {read!r:.80}"
 
 

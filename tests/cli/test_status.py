@@ -149,7 +149,7 @@ def test_one_node_of_a_large_cluster_can_be_seen_card_by_card(tmp_path: Path) ->
     [
         pytest.param(100, "research/small  512 MiB", id="room-for-cards"),
         pytest.param(24, "NODE    STATE", id="room-for-nodes"),
-        pytest.param(16, "NODES  STATE", id="room-for-kinds"),
+        pytest.param(15, "NODES  STATE", id="room-for-kinds"),
     ],
 )
 def test_while_watched_it_is_no_taller_than_the_terminal_if_it_can_help_it(

@@ -27,6 +27,8 @@ MOST_BY_NAME: Final = 40
 MOST_NAMES: Final = 5
 MOST_REASONS: Final = 8
 MOST_PROBLEMS: Final = 5
+ENOUGH_PODS: Final = 20
+"""Fewer do not tell what the next one will be like."""
 _UNLIMITED: Final = 100_000
 _NARROWEST: Final = 60
 
@@ -83,10 +85,9 @@ def _summary(totals: Totals, brush: Brush, columns: int) -> list[Line]:
         Line(f"Memory   {percent_of(totals.memory_used, totals.memory, brush)}  {memory}"),
         Line(f"Compute  {percent_of(totals.compute_used, totals.compute, brush)}  {compute}"),
     ]
-    if totals.fragmented is not None:
-        lines.append(
-            Line(f"Of what is idle, {totals.fragmented:.0%} is of no use to a next pod like those here.")
-        )
+    if totals.fragmented is not None and totals.pods >= ENOUGH_PODS:
+        share = f"{totals.fragmented:.0%} of what is idle is too small for a pod like those here"
+        lines.append(Line(f"Fragmented: {share}."))
     return lines
 
 

@@ -40,6 +40,7 @@ async def test_every_command_of_the_readme_prints_what_is_shown(tmp_path: Path, 
     assert reading.refused() == []
 
 
+@pytest.mark.smoke
 async def test_the_same_commands_print_the_same_on_real_components(tmp_path: Path) -> None:
     reading = await read_with(tmp_path, "1.36", "--real")
     assert reading.differing() == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import ssl
@@ -18,10 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from testbed import dying
 from testbed.binaries import Binaries, find_binaries
 from testbed.certificates import Pair
 from testbed.errors import BedError
-from testbed.linux import die_with_parent
 from testbed.plane_keys import LOOPBACK, plane_keys
 
 START_S: Final = 60.0
@@ -104,11 +105,11 @@ class Plane:
         self._say({"step": name})
         with (self._folder / "logs" / f"{name}.log").open("wb") as log:
             self._running[name] = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", dying.__file__, str(os.getpid())),
                 *map(str, command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=asyncio.subprocess.STDOUT,
-                preexec_fn=lambda: die_with_parent(signal.SIGKILL),
             )
 
     async def _until_ready(self, port: int) -> None:
@@ -232,10 +233,13 @@ async def _run(plane: Plane, port: int) -> None:
 async def _take_orders(plane: Plane) -> None:
     reader = asyncio.StreamReader(limit=2**20)
     loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        order = json.loads(line)["schedule"]
-        await plane.schedule(order["name"], order["configuration"])
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    try:
+        while line := await reader.readline():
+            order = json.loads(line)["schedule"]
+            await plane.schedule(order["name"], order["configuration"])
+    finally:
+        pipe.close()
 
 
 def _say(message: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ import datetime as dt
 import os
 import stat
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,25 +86,19 @@ def test_sockets_go_elsewhere_when_the_usual_place_has_a_long_path(
         assert len(str(folder.sockets)) < 40
 
 
-def _file(tmp_path: Path) -> Path:
-    (tmp_path / "file").touch()
-    return tmp_path / "file"
-
-
 @pytest.mark.parametrize(
     ("place", "why"),
     [
-        pytest.param(_file, "File exists", id="a file"),
-        pytest.param(lambda at: _file(at) / "below", "Not a directory", id="below a file"),
-        pytest.param(lambda at: at / ("n" * 300), "File name too long", id="too long a name"),
-        pytest.param(lambda _at: Path("/proc/none"), "No such file", id="nowhere"),
+        pytest.param("file", "File exists", id="a file"),
+        pytest.param("file/below", "Not a directory", id="below a file"),
+        pytest.param("n" * 300, "File name too long", id="too long a name"),
+        pytest.param("/proc/none", "No such file", id="nowhere"),
     ],
 )
-def test_a_folder_that_cannot_be_used_is_named_with_the_reason(
-    tmp_path: Path, place: Callable[[Path], Path], why: str
-) -> None:
+def test_a_folder_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, place: str, why: str) -> None:
+    (tmp_path / "file").touch()
     words = rf"cannot be used \({why}.*\): name one that you may write to with --data\."
-    with pytest.raises(SettingError, match=words), taking(place(tmp_path)):
+    with pytest.raises(SettingError, match=words), taking(tmp_path / place):
         pass
 
 

@@ -41,7 +41,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
             print(json.dumps(message), flush=True)
         """
     )
-    monkeypatch.setattr(module.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
 
     def write(lines: str) -> None:
         file = tmp_path / "testbed"
@@ -106,8 +106,8 @@ async def test_a_port_in_use_is_told_before_anything_is_started(folder: Folder, 
         ),
         pytest.param("int('x')", "^ValueError: invalid literal", id="a traceback is its last line"),
         pytest.param("pass", "ended without a word", id="no word"),
-        pytest.param("print('hello', flush=True); time.sleep(60)", "no language of ours", id="no json"),
-        pytest.param("say({'ready': 7}); time.sleep(60)", "no language of ours", id="other json"),
+        pytest.param("print('hello', flush=True); sys.stdin.read()", "no language of ours", id="no json"),
+        pytest.param("say({'ready': 7}); sys.stdin.read()", "no language of ours", id="other json"),
         pytest.param("print('x' * 3_000_000, flush=True)", "no language of ours", id="an endless line"),
     ],
 )

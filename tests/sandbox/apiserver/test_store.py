@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.journal import FileJournal, JournalError
 from tangram.sandbox.apiserver.refusals import Refused
 from tangram.sandbox.apiserver.store import KEPT_CHANGES, Spot, Store
@@ -19,12 +21,12 @@ def spot(name: str, namespace: str = "default") -> Spot:
     return Spot(PODS, namespace, name)
 
 
-def thing(name: str, **more: object) -> dict[str, object]:
+def thing(name: str, **more: object) -> Object:
     return {"metadata": {"name": name, "namespace": "default"}, **more}
 
 
-def names(things: object) -> list[str]:
-    return [each["metadata"]["name"] for each in things]  # pyright: ignore[reportGeneralTypeIssues]
+def names(things: Iterable[Object]) -> list[str]:
+    return [each["metadata"]["name"] for each in things]
 
 
 def test_every_change_has_a_larger_version_than_the_one_before() -> None:
@@ -38,7 +40,7 @@ def test_every_change_has_a_larger_version_than_the_one_before() -> None:
 def test_an_object_that_is_kept_is_not_the_one_that_was_given() -> None:
     store, given_thing = Store(), thing("a")
     store.put(spot("a"), given_thing)
-    assert "resourceVersion" not in given_thing["metadata"]  # pyright: ignore[reportOperatorIssue]
+    assert "resourceVersion" not in given_thing["metadata"]
 
 
 async def test_a_watch_brings_what_came_after_its_version_and_nothing_before() -> None:

@@ -9,8 +9,8 @@ from builders.placing import Recorded, node, picture, pod, trying
 from tangram.sandbox.placing.budgets import Budget
 from tangram.sandbox.placing.extenders import Filtered
 from tangram.sandbox.placing.pods import Pod
-from tangram.wire.label_selectors import read_selector
 from tangram.sandbox.placing.trying import Unfit
+from tangram.wire.label_selectors import read_selector
 
 
 def urgent(cpu: str = "8", **more: Any) -> Pod:  # noqa: ANN401 - of `pod`

@@ -79,9 +79,9 @@ def _home(definition: str) -> str:
 
 
 def _short(name: str) -> str:
-    """As the OpenAPI documents call it."""
+    """As the OpenAPI documents call it, without the `io.k8s.` that all of them begin with."""
     package, _, kind = name.removeprefix("k8s.io/").rpartition(".")
-    return f"io.k8s.{package.replace('/', '.')}.{kind}".removeprefix("io.k8s.")
+    return f"{package.replace('/', '.')}.{kind}"
 
 
 def _told(text: str) -> str:

@@ -45,7 +45,7 @@ class Plane:
     async def start(self, port: int) -> None:
         """Raises `BedError` for a port that is taken and for a program that does not come up."""
         port = _checked(port)
-        client, peer = _free_port(), _free_port()
+        client, peer = _checked(0), _checked(0)
         await self._begin(STORE, self._etcd(client, peer))
         await self._begin("kube-apiserver", self._api_server(port, client))
         address = f"https://{LOOPBACK}:{port}"
@@ -251,12 +251,8 @@ def _text(pair: Pair) -> dict[str, str]:
     return {"certificate": pair.certificate.read_text("ascii"), "key": pair.key.read_text("ascii")}
 
 
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 def _checked(port: int) -> int:
+    """The port if nobody listens on it; for 0, one that nobody listens on."""
     try:
         with socket.create_server((LOOPBACK, port)) as taken:
             return int(taken.getsockname()[1])

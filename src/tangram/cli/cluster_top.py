@@ -20,7 +20,7 @@ from tangram.cli.hardware.asking import NOTHING_FOUND
 from tangram.cli.hardware.top_page import Brush
 from tangram.cli.hardware.watching import watch
 from tangram.cli.screen import Screen, output_console
-from tangram.cli.status_cells import STATE_WORDS, Line, aligned, cut, percent_of
+from tangram.cli.status_cells import NAME_PART, STATE_WORDS, Line, aligned, cut, percent_of
 from tangram.cli.status_reading import Look, Looker, cluster_reader
 from tangram.reports import shape
 from tangram.reports.status_shape import (
@@ -39,8 +39,6 @@ from tangram.vendors.wording import either
 
 MEASURED_ELSEWHERE: Final = "Shares as they are given away; what cards do now: 'tangram top' on their node."
 _HEADINGS: Final = ("NODE", "CARD", "MEMORY, GiB", "COMPUTE", "PODS")
-_NAME_PART: Final = 4
-"""Of the columns one in so many is for a name."""
 _BESIDE_CARDS: Final = 5
 """Lines of a frame that show no card."""
 _FEWEST_CARDS: Final = 5
@@ -125,7 +123,7 @@ def _row(place: _Place, brush: Brush, columns: int) -> tuple[str, ...]:
     node, card = place
     share = card.memory_used / card.memory if card.memory else 0
     return (
-        cut(node.node, columns // _NAME_PART),
+        cut(node.node, columns // NAME_PART),
         str(card.index),
         f"{brush.bar(share)} {f'{card.memory_used / GIB:.0f}/{card.memory / GIB:.0f}':>7}",
         percent_of(card.cores_used, card.cores, brush),

@@ -25,7 +25,7 @@ from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.sandbox.apiserver.journal import JournalError
 from tangram.sandbox.ending import Stopped, ended_by
 from tangram.sandbox.failures import NotStarted
-from tangram.sandbox.folder import LOG, Folder, taking
+from tangram.sandbox.folder import LOG, Folder, shown, taking
 from tangram.sandbox.log_file import logging_to
 from tangram.sandbox.nodes.described import MachineDescription, default_machines, read_machines
 from tangram.sandbox.nodes.kubelet import NotReady
@@ -141,7 +141,7 @@ def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
         "",
         f"Ready after {seconds:.1f} s. In another shell:",
         "",
-        f"  export KUBECONFIG={shlex.quote(_shown(folder.kubeconfig))}{_path_too()}",
+        f"  export KUBECONFIG={shlex.quote(shown(folder.kubeconfig))}{_path_too()}",
         "  kubectl get nodes",
         "  kubectl apply -f examples/10-share-a-card/pod.yaml",
         "  tangram status",
@@ -153,7 +153,7 @@ def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
             "",
         ]
     fate = "keeps its state there" if kept else "forgets everything; --data DIR keeps it"
-    lines += [f"Ctrl-C stops the sandbox and {fate}. Log: {_shown(folder.log)}", ""]
+    lines += [f"Ctrl-C stops the sandbox and {fate}. Log: {shown(folder.log)}", ""]
     return "\n".join(lines)
 
 
@@ -163,14 +163,6 @@ def _path_too() -> str:
         return ""
     here = Path(sys.argv[0]).absolute().parent
     return f" PATH={here if here != USUAL_PROGRAMS.absolute() else f'$PWD/{USUAL_PROGRAMS}'}:$PATH"
-
-
-def _shown(path: Path) -> str:
-    """As short as the person's own folder allows."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 def _scenario(name: str) -> Scenario | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
+from tangram.cli.hardware.cells import compute
 from tangram.cli.hardware.top_page import Brush
 from tangram.cli.status_cells import (
     STATE_STYLES,
@@ -13,7 +14,6 @@ from tangram.cli.status_cells import (
     Line,
     amount,
     cards_in_words,
-    compute,
     cut,
     faults_in_words,
     percent_of,

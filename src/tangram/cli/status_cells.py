@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from tangram.cli.hardware.top_page import Brush
-from tangram.model.cards import CardMode, Vendor
-from tangram.reports.status_shape import CORDONED, READY, UNHEALTHY, CardStatus, NodeStatus
+from tangram.model.cards import CardMode
+from tangram.reports.status_shape import CORDONED, NOT_READY, READY, UNHEALTHY, CardStatus, NodeStatus
 from tangram.reports.words import listed
 from tangram.units.memory import GIB, MIB
 
@@ -20,8 +20,10 @@ _MODES: Final = {
     CardMode.UNDECIDED: "undecided",
 }
 _KEPT_END: Final = 6
-STATE_WORDS: Final = {READY: "ready", CORDONED: "cordoned", "not-ready": "not ready"}
-STATE_STYLES: Final = {READY: "", CORDONED: "yellow", "not-ready": "red"}
+NAME_PART: Final = 4
+"""Of the columns one in so many is for a name."""
+STATE_WORDS: Final = {READY: "ready", CORDONED: "cordoned", NOT_READY: "not ready"}
+STATE_STYLES: Final = {READY: "", CORDONED: "yellow", NOT_READY: "red"}
 
 
 class Line(NamedTuple):
@@ -40,11 +42,6 @@ def percent_of(used: float, total: float, brush: Brush) -> str:
     """A bar with its figure."""
     share = used / total if total else 0.0
     return f"{brush.bar(share)} {share:>4.0%}"
-
-
-def compute(cores: int, vendor: str) -> str:
-    """An amount of compute in the unit of its vendor."""
-    return f"{cores}/16" if vendor == Vendor.MTHREADS else f"{cores}%"
 
 
 def cut(name: str, width: int) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from tangram.cli.hardware.top_page import Brush
 from tangram.cli.status_cells import (
+    NAME_PART,
     STATE_STYLES,
     STATE_WORDS,
     Line,
@@ -20,8 +21,6 @@ from tangram.reports.status_shape import NodeStatus
 from tangram.reports.words import plural
 
 MOST_GROUPS: Final = 20
-_NAME_PART: Final = 4
-"""Of the columns one in so many is for a name."""
 _ONE_NODE: Final = "--node NAME shows the cards of one."
 
 
@@ -29,7 +28,7 @@ def node_lines(nodes: Sequence[NodeStatus], brush: Brush, columns: int) -> list[
     """A line for each node."""
     rows = [
         (
-            cut(node.node, columns // _NAME_PART),
+            cut(node.node, columns // NAME_PART),
             STATE_WORDS[node.state],
             f"{node.cards_free}/{len(node.cards)}",
             percent_of(node.memory_used, node.memory, brush),
@@ -63,7 +62,7 @@ def group_lines(nodes: Sequence[NodeStatus], columns: int) -> list[Line]:
             _share(sum(node.memory_used for node in alike), sum(node.memory for node in alike)),
             _share(sum(node.compute_used for node in alike), sum(node.compute for node in alike)),
             kind,
-            cut(alike[0].node, columns // _NAME_PART),
+            cut(alike[0].node, columns // NAME_PART),
         )
         for (state, kind, fullness), alike in shown
     ]

@@ -22,7 +22,7 @@ PREFER_NOT_PENALTY = 100
 
 _REMEMBERED = 64
 
-_UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
 class PlacingVerdicts(NamedTuple):
@@ -80,14 +80,14 @@ def _host_side(node: Node) -> tuple[object, ...]:
 
 def first_broken_rule(node: Node, placing: Placing) -> tuple[NodeRule, str]:
     """The first host rule that keeps the pod off the node, with what it stumbled over."""
-    if node.unschedulable and not any(tolerates(each, _UNSCHEDULABLE) for each in placing.tolerations):
+    if node.unschedulable and not any(tolerates(each, CORDONED) for each in placing.tolerations):
         return NodeRule.UNSCHEDULABLE, "the node is cordoned"
     for key, value in placing.node_selector:
         if node.labels.get(key) != value:
             found = node.labels.get(key)
             has = "has no such label" if found is None else f"has {found!r}"
             return NodeRule.SELECTOR, f"nodeSelector wants {key}={value}, the node {has}"
-    if placing.required and not any(_all_match(node, term) for term in placing.required):
+    if placing.required and not any(term_holds(term, node.name, node.labels) for term in placing.required):
         return NodeRule.AFFINITY, "no required node affinity term matches"
     for taint in node.taints:
         if taint.effect != "PreferNoSchedule" and not any(
@@ -104,7 +104,7 @@ def taint_text(taint: Taint) -> str:
 
 def preference_for(node: Node, placing: Placing) -> int:
     """How much the pod's soft wishes like this node."""
-    liked = sum(term.weight for term in placing.preferred if _all_match(node, term.rules))
+    liked = sum(term.weight for term in placing.preferred if term_holds(term.rules, node.name, node.labels))
     shunned = sum(
         1
         for taint in node.taints
@@ -123,9 +123,17 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.key == taint.key and toleration.value == taint.value
 
 
-def _all_match(node: Node, rules: tuple[LabelRule, ...]) -> bool:
+def wants(placing: Placing, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether node selector and required node affinity are content with a node of this name with these labels."""
+    if any(labels.get(key) != value for key, value in placing.node_selector):
+        return False
+    return not placing.required or any(term_holds(term, name, labels) for term in placing.required)
+
+
+def term_holds(rules: tuple[LabelRule, ...], name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a node of this name with these labels is one that a term means."""
     # Kubernetes reads an empty term as matching nothing.
-    return bool(rules) and all(rule_holds(rule, node.name, node.labels) for rule in rules)
+    return bool(rules) and all(rule_holds(rule, name, labels) for rule in rules)
 
 
 def rule_holds(rule: LabelRule, name: str, labels: Mapping[str, str]) -> bool:

@@ -18,6 +18,7 @@ import msgspec
 from tangram.kube.api import Api, Object
 from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
 from tangram.wire import loose
+from tangram.wire.timestamps import to_second
 
 LONGEST_MESSAGE: Final = 1024
 MOST_WAITING: Final = 512
@@ -114,7 +115,7 @@ class Recorder:
     async def _write(self, event: Event, times: int) -> None:
         known = self._written.get(event)
         if known is not None:
-            change = {"count": known.count + times, "lastTimestamp": self._moment()}
+            change = {"count": known.count + times, "lastTimestamp": to_second(self._now())}
             try:
                 await self._api.merge(known.path, change)
             except ApiError as error:
@@ -143,7 +144,7 @@ class Recorder:
             involved["namespace"] = about.namespace
         # `kubectl describe node` looks for events whose uid is the node's name.
         involved["uid"] = about.uid or (about.name if about.kind == "Node" else "")
-        moment = self._moment()
+        moment = to_second(self._now())
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -159,9 +160,6 @@ class Recorder:
             "lastTimestamp": moment,
             "count": times,
         }
-
-    def _moment(self) -> str:
-        return self._now().astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shortened(message: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
-from tangram.kube.errors import ApiError
+from tangram.kube.errors import CONFLICT, ApiError
 from tangram.kube.objects import Object
 
 NAMESPACE: Final = "kube-system"
@@ -26,7 +26,6 @@ LIFE_S: Final = 30 * 24 * 3600
 
 _ACCOUNTS: Final = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-_CONFLICT: Final = 409
 
 
 async def make_accounts(api: Api) -> None:
@@ -56,7 +55,7 @@ async def _create(api: Api, path: str, thing: Object) -> None:
     try:
         await api.create(path, thing)
     except ApiError as error:
-        if error.status != _CONFLICT:
+        if error.status != CONFLICT:
             raise
 
 

@@ -81,6 +81,14 @@ def cannot_be_used(path: Path, error: OSError) -> SettingError:
     )
 
 
+def shown(path: Path) -> str:
+    """As short as the person's own folder allows."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
 def write_pair(folder: Path, name: str, issued: Issued) -> PairOnDisk:
     """Write a pair where only this person reads it."""
     folder.mkdir(parents=True, exist_ok=True)

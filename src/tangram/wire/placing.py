@@ -24,7 +24,7 @@ def read_placing(spec: Mapping[str, object]) -> Placing:
         required=_required(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")),
         preferred=_preferred(affinity.get("preferredDuringSchedulingIgnoredDuringExecution")),
         tolerations=tuple(
-            _toleration(loose.members(each)) for each in loose.elements(spec.get("tolerations"))
+            read_toleration(loose.members(each)) for each in loose.elements(spec.get("tolerations"))
         ),
     )
 
@@ -67,7 +67,8 @@ def _rule(written: Mapping[str, object], *, is_field: bool) -> LabelRule:
     )
 
 
-def _toleration(written: Mapping[str, object]) -> Toleration:
+def read_toleration(written: Mapping[str, object]) -> Toleration:
+    """One of a pod's tolerations."""
     return Toleration(
         key=loose.text(written.get("key")),
         operator=loose.text(written.get("operator")) or "Equal",

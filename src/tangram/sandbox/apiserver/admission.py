@@ -13,9 +13,9 @@ import msgspec
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.kinds import Kind
 from tangram.sandbox.apiserver.patching import apply_json_patch
-from tangram.sandbox.apiserver.refusals import Refused, not_found, qualified
+from tangram.sandbox.apiserver.refusals import Refused, named, not_found, qualified
 from tangram.sandbox.apiserver.rules import Rules, admit_node, admit_pod, give_addresses
-from tangram.sandbox.apiserver.store import Spot, Store, fresh
+from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.sandbox.apiserver.webhook_calls import (
     MUTATING,
     NAMESPACES,
@@ -99,7 +99,7 @@ class Admission:
         if patch:
             try:
                 operations: Any = msgspec.json.decode(base64.b64decode(patch))
-                occasion.thing = apply_json_patch(fresh(occasion.thing), operations)
+                occasion.thing = apply_json_patch(occasion.thing, operations)
             except (msgspec.DecodeError, binascii.Error, ValueError) as error:
                 raise failed(hook, f"its patch cannot be read ({error!s:.120})") from None
             except Refused as refused:
@@ -165,6 +165,5 @@ class Admission:
 
 
 def _forbidden(kind: Kind, name: str, why: str, more: Object | None = None) -> Refused:
-    details = {"name": name, **({"group": kind.group} if kind.group else {}), "kind": kind.plural}
     message = f'{qualified(kind.group, kind.plural)} "{name}" is forbidden: {why}'
-    return Refused(403, "Forbidden", message, details | (more or {}))
+    return Refused(403, "Forbidden", message, named(kind.group, kind.plural, name) | (more or {}))

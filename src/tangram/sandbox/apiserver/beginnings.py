@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.rules import SYSTEM_PRIORITY_CLASSES
 from tangram.sandbox.apiserver.store import Change, Spot, Store
 
 _NAMESPACES: Final = ("", "namespaces")
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 def begin(store: Store, now: Callable[[], str]) -> None:
@@ -45,17 +45,11 @@ def _first_things(now: str) -> Iterator[tuple[Spot, Object]]:
             Spot(_NAMESPACES, "", name),
             namespace | {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}},
         )
-    for name, value in _CLASSES.items():
+    for each in SYSTEM_PRIORITY_CLASSES:
+        name = each["metadata"]["name"]
         yield (
             Spot(("scheduling.k8s.io", "priorityclasses"), "", name),
-            {
-                "kind": "PriorityClass",
-                "apiVersion": "scheduling.k8s.io/v1",
-                "metadata": _metadata(name, now) | {"generation": 1},
-                "value": value,
-                "preemptionPolicy": "PreemptLowerPriority",
-                "description": "Used for system critical pods that must run in the cluster.",
-            },
+            {**each, "metadata": _metadata(name, now) | {"generation": 1}},
         )
 
 

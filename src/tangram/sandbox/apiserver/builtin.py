@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tangram.sandbox.apiserver.kinds import EVERY_VERB, STATUS, Kind, Subresource
+from tangram.sandbox.apiserver.kinds import EVERY_VERB, SCALE, STATUS, Kind, Subresource
 
-_SCALE: Final = Subresource(name="scale", kind="Scale", group="autoscaling")
 _CREATE: Final = ("create",)
 
 
@@ -67,11 +66,11 @@ BUILT_IN: Final[Sequence[Kind]] = (
     _core("PersistentVolume", "persistentvolumes", "pv", namespaced=False, subresources=(STATUS,)),
     _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", subresources=(STATUS,)),
     _core("PodTemplate", "podtemplates"),
-    _core("ReplicationController", "replicationcontrollers", "rc", categories=_ALL, subresources=(_SCALE, STATUS)),
-    _kind("apps", _APPS, "Deployment", "deployments", "deploy", categories=_ALL, subresources=(_SCALE, STATUS)),
-    _kind("apps", _APPS, "ReplicaSet", "replicasets", "rs", categories=_ALL, subresources=(_SCALE, STATUS)),
+    _core("ReplicationController", "replicationcontrollers", "rc", categories=_ALL, subresources=(SCALE, STATUS)),
+    _kind("apps", _APPS, "Deployment", "deployments", "deploy", categories=_ALL, subresources=(SCALE, STATUS)),
+    _kind("apps", _APPS, "ReplicaSet", "replicasets", "rs", categories=_ALL, subresources=(SCALE, STATUS)),
     _kind("apps", _APPS, "DaemonSet", "daemonsets", "ds", categories=_ALL, subresources=(STATUS,)),
-    _kind("apps", _APPS, "StatefulSet", "statefulsets", "sts", categories=_ALL, subresources=(_SCALE, STATUS)),
+    _kind("apps", _APPS, "StatefulSet", "statefulsets", "sts", categories=_ALL, subresources=(SCALE, STATUS)),
     _kind("apps", _APPS, "ControllerRevision", "controllerrevisions"),
     _kind("batch", "io.k8s.api.batch.v1", "Job", "jobs", categories=_ALL, subresources=(STATUS,)),
     _kind("batch", "io.k8s.api.batch.v1", "CronJob", "cronjobs", "cj", categories=_ALL, subresources=(STATUS,)),

@@ -26,7 +26,7 @@ from tangram.sandbox.apiserver.refusals import Refused, conflict, exists, invali
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.rules import Rules, rules_of
 from tangram.sandbox.apiserver.schemas import prune
-from tangram.sandbox.apiserver.showing import resource_of, shown, stored
+from tangram.sandbox.apiserver.showing import resource_of, shown, spot_of, stored
 from tangram.sandbox.apiserver.store import Spot, Store, fresh
 
 TRIES: Final = 5
@@ -44,11 +44,6 @@ class Written(msgspec.Struct):
     warnings: list[str] = []
 
 
-def spot_of(ask: Ask) -> Spot:
-    """Where the object that is asked about is kept."""
-    return Spot(resource_of(ask.target.kind), ask.target.namespace, ask.target.name)
-
-
 class Changing:
     def __init__(
         self, store: Store, registry: Registry, admission: Admission, now: Callable[[], datetime]
@@ -57,7 +52,6 @@ class Changing:
         self._registry = registry
         self._admission = admission
         self._now = now
-        self._rules: dict[tuple[int, str, str, str], Rules] = {}
 
     async def make(self, ask: Ask, read: Body, *, owned: bool = False) -> Written:
         """Create an object that was read already; `owned` says that it was applied and knows its owners."""
@@ -132,12 +126,7 @@ class Changing:
 
     def rules(self, kind: Kind) -> Rules:
         """The rules of a kind as it is now."""
-        if kind.definition:
-            return rules_of(kind)
-        key = (self._registry.edition, kind.group, kind.version, kind.plural)
-        if key not in self._rules:
-            self._rules[key] = CustomRules(kind, self._registry.shape(kind))
-        return self._rules[key]
+        return rules_of(kind) if kind.definition else CustomRules(kind, self._registry.shape(kind))
 
     def _owners(self, ask: Ask, before: Object | None, after: Object) -> list[Object]:
         """Who owns which field from now on. What the server and its webhooks add later is nobody's."""

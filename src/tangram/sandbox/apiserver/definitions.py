@@ -12,18 +12,17 @@ from datetime import datetime
 from typing import Final
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.kinds import STATUS, Column, Kind, Subresource
+from tangram.sandbox.apiserver.kinds import SCALE, STATUS, Column, Kind
 from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.schemas import shape_of_crd
-from tangram.sandbox.apiserver.store import Change, Spot, Store
+from tangram.sandbox.apiserver.store import Change, Resource, Spot, Store
 from tangram.wire import loose
 
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order in which the real server tells them of defined kinds."""
-_SCALE: Final = Subresource(name="scale", kind="Scale", group="autoscaling")
 
 
 class Definitions:
@@ -57,37 +56,33 @@ class Definitions:
             self._store.put(change.spot, wanted)
 
     def _serve(self, definition: Object) -> None:
-        spec = definition["spec"]
-        self._registry.forget(self._registry.defined(spec["group"], spec["names"]["plural"]))
-        for kind, schema in _kinds(spec):
+        self._registry.forget(self._registry.defined(*_defined(definition)))
+        for kind, schema in _kinds(definition["spec"]):
             self._registry.define(kind, shape_of_crd(schema), schema)
 
     def _end(self, definition: Object) -> None:
-        spec = definition["spec"]
-        resource = (spec["group"], spec["names"]["plural"])
-        for thing in list(self._store.all(resource)):
-            self._store.remove(
-                Spot(resource, thing["metadata"].get("namespace", ""), thing["metadata"]["name"])
-            )
+        resource = _defined(definition)
+        self._empty(resource)
         self._registry.forget(self._registry.defined(*resource))
         self._store.end_watches(resource)
 
     def _clean_up(self, spot: Spot, definition: Object) -> None:
-        """A definition that is being deleted takes its objects along, unless they are held by finalizers."""
+        """A definition that is being deleted takes its objects along, whoever holds on to them."""
         finalizers = definition["metadata"].get("finalizers", [])
         if CLEANUP not in finalizers:
             return
-        resource = (definition["spec"]["group"], definition["spec"]["names"]["plural"])
-        for thing in list(self._store.all(resource)):
-            self._store.remove(
-                Spot(resource, thing["metadata"].get("namespace", ""), thing["metadata"]["name"])
-            )
+        self._empty(_defined(definition))
         left = [each for each in finalizers if each != CLEANUP]
         metadata = {**definition["metadata"], "finalizers": left}
         if left:
             self._store.put(spot, {**definition, "metadata": metadata})
         else:
             self._store.remove(spot)
+
+    def _empty(self, resource: Resource) -> None:
+        for thing in list(self._store.all(resource)):
+            metadata = thing["metadata"]
+            self._store.remove(Spot(resource, metadata.get("namespace", ""), metadata["name"]))
 
     def _accepted(self, definition: Object) -> Object:
         spec, status = definition["spec"], definition.get("status", {})
@@ -114,6 +109,11 @@ class Definitions:
         return {**definition, "metadata": metadata, "status": wanted}
 
 
+def _defined(definition: Object) -> Resource:
+    spec = definition["spec"]
+    return spec["group"], spec["names"]["plural"]
+
+
 def _condition(name: str, reason: str, message: str, now: str) -> Object:
     return {"type": name, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message}
 
@@ -137,7 +137,7 @@ def _kinds(spec: Object) -> Iterator[tuple[Kind, Object]]:
                 categories=tuple(names.get("categories") or ()),
                 subresources=(
                     *([STATUS] if "status" in parts else ()),
-                    *([_SCALE] if "scale" in parts else ()),
+                    *([SCALE] if "scale" in parts else ()),
                 ),
                 columns=columns,
                 verbs=_VERBS,

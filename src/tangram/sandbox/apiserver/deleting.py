@@ -17,15 +17,23 @@ from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import Ask, Target
 from tangram.sandbox.apiserver.bodies import read_options
 from tangram.sandbox.apiserver.own_metadata import moment
-from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
-from tangram.sandbox.apiserver.selecting import read_selection
-from tangram.sandbox.apiserver.showing import resource_of
-from tangram.sandbox.apiserver.store import Spot, Store
+from tangram.sandbox.apiserver.refusals import (
+    Fault,
+    Refused,
+    bad_request,
+    conflict,
+    invalid,
+    named,
+    not_found,
+)
+from tangram.sandbox.apiserver.rules import faulting
+from tangram.sandbox.apiserver.rules.metadata import FOREGROUND, ORPHAN
+from tangram.sandbox.apiserver.selecting import selection_of
+from tangram.sandbox.apiserver.showing import resource_of, spot_of
+from tangram.sandbox.apiserver.store import Store
 from tangram.wire import loose
 
 OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
 _POLICIES: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _ANSWERED_WHOLE: Final = frozenset({
@@ -69,8 +77,7 @@ class Deleter:
     async def delete_all(self, ask: Ask, body: bytes) -> list[Object]:
         """Everything a selection takes; the objects as they were."""
         wish = read_wish(ask, body)
-        kind, query = ask.target.kind, ask.query
-        selection = read_selection(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        kind, selection = ask.target.kind, selection_of(ask)
         found = [
             each for each in self._store.all(resource_of(kind), ask.target.namespace) if selection.takes(each)
         ]
@@ -87,7 +94,7 @@ class Deleter:
 
     async def _delete(self, ask: Ask, wish: Wish) -> Object:
         kind = ask.target.kind
-        spot = Spot(resource_of(kind), ask.target.namespace, ask.target.name)
+        spot = spot_of(ask)
         kept = self._store.get(spot)
         if kept is None:
             raise not_found(kind.group, kind.plural, spot.name)
@@ -150,7 +157,7 @@ class Deleter:
                 403,
                 "Forbidden",
                 f'namespaces "{name}" is forbidden: this namespace may not be deleted',
-                {"name": name, "kind": "namespaces"},
+                named("", "namespaces", name),
             )
 
 
@@ -167,15 +174,13 @@ def read_wish(ask: Ask, body: bytes) -> Wish:
     policy = written.get("propagationPolicy", query.get("propagationPolicy") or None)
     orphan = written.get("orphanDependents", query.get("orphanDependents") or None)
     if policy is not None and orphan is not None:
-        message = (
-            f'Invalid value: "{policy:.40}": orphanDependents and deletionPropagation cannot be both set'
-        )
-        raise _bad_options(Fault("propagationPolicy", "FieldValueInvalid", message))
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        raise _bad_options(faulting.invalid("propagationPolicy", f"{policy:.40}", why))
     if policy is None and orphan is not None:
         policy = "Orphan" if str(orphan).lower() == "true" else "Background"
     if policy is not None and policy not in _POLICIES:
-        message = f'Unsupported value: "{policy:.40}": supported values: "Foreground", "Background", "Orphan", "nil"'
-        raise _bad_options(Fault("propagationPolicy", "FieldValueNotSupported", message))
+        legal = ("Foreground", "Background", "Orphan", "nil")
+        raise _bad_options(faulting.unsupported("propagationPolicy", f"{policy:.40}", legal))
     conditions = loose.members(written.get("preconditions"))
     seconds = None if grace is None else loose.integer(grace)
     if grace is not None and seconds is None:
@@ -226,11 +231,10 @@ def _check(kind: str, thing: Object, wish: Wish) -> None:
 
 def _done(ask: Ask, thing: Object) -> Object:
     kind, metadata = ask.target.kind, thing["metadata"]
-    details = {"name": metadata["name"], **({"group": kind.group} if kind.group else {}), "kind": kind.plural}
     return {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "details": details | {"uid": metadata["uid"]},
+        "details": named(kind.group, kind.plural, metadata["name"]) | {"uid": metadata["uid"]},
     }

@@ -6,15 +6,14 @@ Made when first asked for and kept until the kinds change.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from tangram.sandbox.apiserver import discovery, schemas
+from tangram.sandbox.apiserver.asking import JSON
 from tangram.sandbox.apiserver.registry import Registry
 
-JSON: Final = "application/json"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 AGGREGATED_BETA: Final = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 PROTOBUF_V2: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -32,7 +31,9 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Documents:
-    def __init__(self, registry: Registry, address: Callable[[], str]) -> None:
+    """`address` is where the server is reached, as `host:port`."""
+
+    def __init__(self, registry: Registry, address: str) -> None:
         self._registry = registry
         self._address = address
         self._made: dict[str, Document] = {}
@@ -69,9 +70,10 @@ class Documents:
         kinds = self._registry.kinds
         match parts:
             case ["api" | "apis" as root] if form != JSON:
-                return _versioned(discovery.aggregated(kinds, core=root == "api"), form)
+                version = "v2beta1" if form == AGGREGATED_BETA else "v2"
+                return discovery.aggregated(kinds, core=root == "api", version=version)
             case ["api"]:
-                return discovery.core_versions(self._address())
+                return discovery.core_versions(self._address)
             case ["apis"]:
                 return discovery.groups(kinds)
             case ["apis", group]:
@@ -109,8 +111,3 @@ def _form(path: str, accept: str) -> str:
     if path == "/openapi/v2" and "proto-openapi.spec.v2" in wanted:
         return PROTOBUF_V2
     return JSON
-
-
-def _versioned(document: dict[str, object], form: str) -> object:
-    version = "v2beta1" if form == AGGREGATED_BETA else "v2"
-    return document | {"apiVersion": f"apidiscovery.k8s.io/{version}"}

@@ -19,6 +19,7 @@ class Subresource(Struct, frozen=True, kw_only=True):
 
 
 STATUS: Final = Subresource(name="status")
+SCALE: Final = Subresource(name="scale", kind="Scale", group="autoscaling")
 
 
 class Column(Struct, frozen=True, kw_only=True):

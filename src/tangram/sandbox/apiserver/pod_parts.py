@@ -13,10 +13,10 @@ from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import JSON, Ask, Target
 from tangram.sandbox.apiserver.bodies import read_body, read_options
 from tangram.sandbox.apiserver.deleting import Deleter
-from tangram.sandbox.apiserver.own_metadata import moment
+from tangram.sandbox.apiserver.own_metadata import check_place, moment
 from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, not_found, stale
 from tangram.sandbox.apiserver.registry import Registry
-from tangram.sandbox.apiserver.schemas import built_in
+from tangram.sandbox.apiserver.rules.cluster import BINDING
 from tangram.sandbox.apiserver.selecting import labels_test
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.wire import loose
@@ -47,16 +47,13 @@ class PodParts:
         kind = self._registry.find("", "v1", "bindings")
         if kind is None:
             raise not_found("", "bindings", "")
-        binding = read_body(ask, body, kind, built_in(kind.definition)).thing
+        binding = read_body(ask, body, kind, self._registry.shape(kind)).thing
         metadata: Object = binding.setdefault("metadata", {})
         name = ask.target.name or loose.text(metadata.get("name"))
-        if metadata.get("namespace") and metadata["namespace"] != ask.target.namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
+        check_place(ask, metadata, naming=False)
         if metadata.get("name") and metadata["name"] != name:
             raise bad_request("name in URL does not match name in Binding object")
-        metadata |= {"name": name, "namespace": ask.target.namespace}
+        metadata["name"] = name
         _check_binding(binding)
         self._admission.still_open(ask.target.namespace, ask.target.kind)
         occasion = Occasion(ask=ask, operation="CREATE", thing=binding, old=None)
@@ -142,14 +139,7 @@ def _too_many(message: str, cause: str, retry_after: int | None = None) -> Refus
 
 
 def _check_binding(binding: Object) -> None:
-    target = loose.members(binding.get("target"))
-    faults: list[str] = []
-    if target.get("kind") not in (None, "", "Node"):
-        faults.append(
-            f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
-        )
-    if not target.get("name"):
-        faults.append("target.name: Required value")
+    faults = [f"{fault.field}: {fault.message}" for fault in BINDING.faults(binding, None)]
     if faults:
         # The real server fails here without a reason.
         raise Refused(500, "", faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -13,9 +13,10 @@ import msgspec
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import Ask, version_number
 from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, invalid, not_found
-from tangram.sandbox.apiserver.selecting import EVERYTHING, read_selection
-from tangram.sandbox.apiserver.showing import many, one, resource_of
-from tangram.sandbox.apiserver.store import Spot, Store, expired
+from tangram.sandbox.apiserver.rules.faulting import forbidden, unsupported
+from tangram.sandbox.apiserver.selecting import EVERYTHING, selection_of
+from tangram.sandbox.apiserver.showing import many, one, resource_of, spot_of
+from tangram.sandbox.apiserver.store import Store
 
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
@@ -47,16 +48,14 @@ class Reader:
         wanted = version_number(ask.query)
         if wanted is not None and wanted > self._store.revision:
             raise too_large(wanted, self._store.revision)
-        thing = self._store.get(Spot(resource_of(target.kind), target.namespace, target.name))
+        thing = self._store.get(spot_of(ask))
         if thing is None:
             raise not_found(target.kind.group, target.kind.plural, target.name)
         return one(ask, thing, self._now())
 
     def list(self, ask: Ask) -> Object:
         target, query = ask.target, ask.query
-        selection = read_selection(
-            target.kind, query.get("labelSelector", ""), query.get("fieldSelector", "")
-        )
+        selection = selection_of(ask)
         limit = _limit(query.get("limit", ""))
         _limit(query.get("timeoutSeconds", ""))
         place = _read_place(query.get("continue", ""))
@@ -116,25 +115,20 @@ def _check_list(match: str, wanted: int | None, *, continued: bool, initial: boo
     faults: list[Fault] = []
     where = "resourceVersionMatch"
     if match and continued:
-        faults.append(_forbidden(where, "resourceVersionMatch is forbidden for continue"))
+        faults.append(forbidden(where, "resourceVersionMatch is forbidden for continue"))
     elif match and wanted is None:
         faults.append(
-            _forbidden(where, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+            forbidden(where, "resourceVersionMatch is forbidden unless resourceVersion is provided")
         )
     elif match and match not in (EXACT, NOT_OLDER):
-        message = f'Unsupported value: "{match:.40}": supported values: "Exact", "NotOlderThan", ""'
-        faults.append(Fault(where, "FieldValueNotSupported", message))
+        faults.append(unsupported(where, match[:40], (EXACT, NOT_OLDER, "")))
     elif match == EXACT and wanted == 0:
         message = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        faults.append(_forbidden(where, message))
+        faults.append(forbidden(where, message))
     if initial:
-        faults.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        faults.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if faults:
         raise invalid("meta.k8s.io", "ListOptions", "", faults)
-
-
-def _forbidden(where: str, what: str) -> Fault:
-    return Fault(where, "FieldValueForbidden", f"Forbidden: {what}")
 
 
 def _limit(text: str) -> int:
@@ -166,10 +160,3 @@ def _written(place: _Place) -> str:
 def _key(thing: Object) -> tuple[str, str]:
     metadata = thing["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
-
-
-def names_of(things: Sequence[Object]) -> list[str]:
-    return [_key(thing)[1] for thing in things]
-
-
-__all__ = ["EXACT", "NOT_OLDER", "Reader", "expired", "too_large"]

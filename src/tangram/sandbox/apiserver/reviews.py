@@ -14,6 +14,7 @@ from tangram.sandbox.apiserver.asking import Ask
 from tangram.sandbox.apiserver.identities import MASTERS, OURS, Identities
 from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.refusals import Fault, bad_request, conflict, invalid, not_found
+from tangram.sandbox.apiserver.rules import faulting
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.wire import loose
 
@@ -71,11 +72,9 @@ class Reviews:
         spec: Object = dict(loose.members(thing.get("spec")))
         life = loose.integer(spec.get("expirationSeconds")) or USUAL_LIFE_S
         if life < SHORTEST_LIFE_S:
-            message = f"Invalid value: {life}: may not specify a duration less than 10 minutes"
-            raise invalid(
-                "authentication.k8s.io", "TokenRequest", "",
-                [Fault("spec.expirationSeconds", "FieldValueInvalid", message)],
-            )  # fmt: skip
+            why = "may not specify a duration less than 10 minutes"
+            fault = faulting.invalid("spec.expirationSeconds", life, why)
+            raise invalid("authentication.k8s.io", "TokenRequest", "", [fault])
         bound = self._bound(spec.get("boundObjectRef"), target.namespace)
         spec = {"expirationSeconds": life, "boundObjectRef": None} | spec
         spec["audiences"] = spec.get("audiences") or [OURS]
@@ -125,10 +124,9 @@ def _check_access(kind: str, spec: object) -> None:
     both = bool(asked.get("resourceAttributes")), bool(asked.get("nonResourceAttributes"))
     if sum(both) != 1:
         what = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        faults.append(Fault("spec.resourceAttributes", "FieldValueInvalid", f"Invalid value: null: {what}"))
+        faults.append(faulting.invalid("spec.resourceAttributes", None, what))
     if kind == "SubjectAccessReview" and not asked.get("user") and not asked.get("groups"):
-        message = 'Invalid value: "": at least one of user or group must be specified'
-        faults.append(Fault("spec.user", "FieldValueInvalid", message))
+        faults.append(faulting.invalid("spec.user", "", "at least one of user or group must be specified"))
     if faults:
         raise invalid("authorization.k8s.io", kind, "", faults)
 

@@ -7,13 +7,16 @@ from typing import Final
 import msgspec
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.asking import JSON_PATCH, Ask, Target
+from tangram.sandbox.apiserver.asking import JSON_PATCH, MERGE_PATCH, Ask, Target
 from tangram.sandbox.apiserver.bodies import read_options, read_patch
 from tangram.sandbox.apiserver.changing import MODIFIED_MEANWHILE
+from tangram.sandbox.apiserver.definitions import DEFINITIONS
 from tangram.sandbox.apiserver.patching import apply_json_patch, apply_merge_patch
-from tangram.sandbox.apiserver.refusals import Fault, conflict, invalid, not_found
+from tangram.sandbox.apiserver.printing.selectors import selector_text
+from tangram.sandbox.apiserver.refusals import conflict, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
-from tangram.sandbox.apiserver.showing import resource_of
+from tangram.sandbox.apiserver.rules.faulting import NOT_NEGATIVE, unsaid
+from tangram.sandbox.apiserver.showing import spot_of
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.sandbox.apiserver.writing import Writer
 from tangram.wire import loose
@@ -44,10 +47,8 @@ class Scaling:
         number = loose.integer(wanted)
         kind, name = ask.target.kind, ask.target.name
         if number is None or number < 0:
-            message = f"Invalid value: {wanted!r:.40}: must be greater than or equal to 0"
-            raise invalid(
-                "autoscaling", "Scale", name, [Fault("spec.replicas", "FieldValueInvalid", message)]
-            )
+            fault = unsaid("spec.replicas", f"{wanted!r:.40}: {NOT_NEGATIVE}")
+            raise invalid("autoscaling", "Scale", name, [fault])
         version = loose.text(loose.members(loose.members(written).get("metadata")).get("resourceVersion"))
         if version and version != thing["metadata"]["resourceVersion"]:
             raise conflict(kind.group, kind.plural, name, MODIFIED_MEANWHILE)
@@ -56,15 +57,13 @@ class Scaling:
         for step in reversed(field[:-1]):
             change = {step: change}
         target = Target(kind, ask.target.namespace, name)
-        asked = msgspec.structs.replace(
-            ask, method="PATCH", target=target, content="application/merge-patch+json", part="scale"
-        )
+        asked = msgspec.structs.replace(ask, method="PATCH", target=target, content=MERGE_PATCH, part="scale")
         done = await self._writer.patch(asked, msgspec.json.encode(change))
         return self._scale(ask, done.thing)
 
     def _thing(self, ask: Ask) -> Object:
         target = ask.target
-        thing = self._store.get(Spot(resource_of(target.kind), target.namespace, target.name))
+        thing = self._store.get(spot_of(ask))
         if thing is None:
             raise not_found(target.kind.group, target.kind.plural, target.name)
         return thing
@@ -73,9 +72,7 @@ class Scaling:
         kind = ask.target.kind
         if kind.definition:
             return _BUILT_IN
-        definition = self._store.get(
-            Spot(("apiextensions.k8s.io", "customresourcedefinitions"), "", f"{kind.plural}.{kind.group}")
-        )
+        definition = self._store.get(Spot(DEFINITIONS, "", f"{kind.plural}.{kind.group}"))
         versions = (definition or {}).get("spec", {}).get("versions", ())
         return next(each["subresources"]["scale"] for each in versions if each["name"] == kind.version)
 
@@ -105,5 +102,6 @@ def _at(thing: Object, path: str) -> object:
 
 
 def _selector_text(selector: Object) -> str:
-    labels = selector.get("matchLabels", selector if "matchExpressions" not in selector else {})
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    # Of a ReplicationController it is labels and nothing else.
+    whole = "matchLabels" in selector or "matchExpressions" in selector
+    return selector_text(selector if whole else {"matchLabels": selector})

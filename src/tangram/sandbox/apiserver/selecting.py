@@ -9,8 +9,9 @@ from typing import Final
 from msgspec import Struct
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.asking import Ask
 from tangram.sandbox.apiserver.kinds import Kind
-from tangram.sandbox.apiserver.refusals import Refused, bad_request
+from tangram.sandbox.apiserver.refusals import bad_request
 from tangram.wire import loose
 from tangram.wire.label_selectors import read_selector
 
@@ -70,6 +71,12 @@ def read_selection(kind: Kind, labels: str, fields: str) -> Selection:
     return Selection(labels, fields, (*_label_tests(labels), *_field_tests(kind, fields)))
 
 
+def selection_of(ask: Ask) -> Selection:
+    """What a request is narrowed to. Raises `Refused`."""
+    query = ask.query
+    return read_selection(ask.target.kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+
+
 def labels_test(selector: object) -> Test:
     """A LabelSelector as it stands in objects; none takes everything, as webhooks mean it."""
     wanted = read_selector(selector or {})
@@ -120,12 +127,12 @@ def _field_test(kind: Kind, text: str, part: str) -> Test:
         raise bad_request(f"invalid selector: {text!r:.200}; can't understand {part!r:.80}")
     field, operator, value = found.groups()
     if field not in _USUAL_FIELDS and field not in _FIELDS.get(kind.kind, frozenset()):
-        raise Refused(400, "BadRequest", unsupported_field(kind, field))
+        raise bad_request(_unsupported_field(kind, field))
     differs = operator == "!="
     return lambda thing: (_field(thing, field) == value) != differs
 
 
-def unsupported_field(kind: Kind, field: str) -> str:
+def _unsupported_field(kind: Kind, field: str) -> str:
     """Kinds with a list of their own say it one way, the others another."""
     if kind.kind in _FIELDS and kind.group in ("", "batch"):
         return f"field label not supported: {field}"

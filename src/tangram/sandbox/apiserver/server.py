@@ -57,15 +57,15 @@ async def serving_api(
     issued = issued or make_certificate()
     token = token or secrets.token_urlsafe(24)
     listener = _listener(port)
-    address = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
+    place = f"{LOOPBACK}:{listener.getsockname()[1]}"
     parts = Parts(administrator=token, authority=issued.authority, journal=journal)
-    app = Serving(parts, Documents(parts.registry, lambda: address.removeprefix("https://"))).app()
+    app = Serving(parts, Documents(parts.registry, place)).app()
     # Whoever hangs up while watching is forgotten at once.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=END_S)
     await runner.setup()
     try:
         await web.SockSite(runner, listener, ssl_context=server_context(issued.pair)).start()
-        yield Running(address=address, token=token, issued=issued, parts=parts)
+        yield Running(address=f"https://{place}", token=token, issued=issued, parts=parts)
     finally:
         await runner.cleanup()
         await parts.close()

@@ -23,7 +23,6 @@ from tangram.sandbox.apiserver.documents import Documents
 from tangram.sandbox.apiserver.identities import AUTHENTICATED, MASTERS, NOBODY, Person
 from tangram.sandbox.apiserver.parts import Parts
 from tangram.sandbox.apiserver.refusals import Refused, named, qualified
-from tangram.sandbox.apiserver.schemas import built_in
 from tangram.sandbox.apiserver.showing import many, one
 
 TOKEN_REQUEST: Final = "io.k8s.api.authentication.v1.TokenRequest"  # noqa: S105 - the name of a type
@@ -78,7 +77,7 @@ class Serving:
             if document is None:
                 return self._nothing_there(path)
             if request.method != "GET":
-                raise _NOT_ALLOWED
+                raise _not_allowed()
             headers = {"Content-Type": document.content, "Etag": f'"{document.tag}"', "Vary": "Accept"}
             if request.headers.get("If-None-Match", "").strip('"') == document.tag:
                 return web.Response(status=304, headers=headers)
@@ -100,22 +99,22 @@ class Serving:
         target = ask.target
         verbs = target.kind.verbs
         if verbs == ("create",) and target.name:
-            raise Refused(404, "NotFound", "the server could not find the requested resource", {})
+            raise _no_such_resource()
         if target.subresource:
             part = target.kind.subresource(target.subresource)
             verbs = part.verbs if part is not None else ()
         wanted = _VERBS.get(ask.method, {})
         verb = wanted.get(bool(target.name)) if not target.subresource else _PART_VERBS.get(ask.method)
         if verb is None or verb not in verbs:
-            raise _NOT_ALLOWED
+            raise _not_allowed()
         if verb == "create" and target.kind.namespaced and not target.namespace and not target.subresource:
-            raise _NOT_ALLOWED
+            raise _not_allowed()
 
     def _nothing_there(self, path: str) -> web.Response:
         """Inside what the server was built with, a refusal; anywhere else there is not even somebody to refuse."""
         match [part for part in path.split("/") if part]:
             case ["api", "v1", "namespaces", _, "pods", _, "exec" | "attach" | "portforward" | "proxy"]:
-                raise _NOTHING_RUNS
+                raise Refused(501, "NotImplemented", _NOTHING_RUNS)
             case ["api", *_]:
                 known = True
             case ["apis", group, *_]:
@@ -123,7 +122,7 @@ class Serving:
             case _:
                 known = False
         if known:
-            raise Refused(404, "NotFound", "the server could not find the requested resource", {})
+            raise _no_such_resource()
         return web.Response(text="404 page not found\n", status=404)
 
     async def _done(self, ask: Ask, body: bytes) -> web.StreamResponse:
@@ -134,7 +133,7 @@ class Serving:
             case "GET":
                 return _json(ask.form, parts.reader.get(ask) if target.name else parts.reader.list(ask))
             case "POST" if target.kind.verbs == ("create",):
-                read = read_body(ask, body, target.kind, built_in(target.kind.definition))
+                read = read_body(ask, body, target.kind, parts.registry.shape(target.kind))
                 return self._object(ask, parts.reviews.answer(ask, read.thing), 201)
             case "POST":
                 return self._written(ask, await parts.writer.create(ask, body))
@@ -192,13 +191,9 @@ class Serving:
             return response
 
 
-_NOT_ALLOWED: Final = Refused(
-    405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
-)
-_NOTHING_RUNS: Final = Refused(
-    501,
-    "NotImplemented",
-    "containers of a sandbox are simulated, and nobody can enter them: 'kubectl logs' shows what each was given",
+_NOTHING_RUNS: Final = (
+    "containers of a sandbox are simulated, and nobody can enter them: "
+    "'kubectl logs' shows what each was given"
 )
 _WATCH: Final = re.compile(r"^(/api/[^/]+|/apis/[^/]+/[^/]+)/watch(?=/)")
 """How watches were asked for before there was a word for it in the query."""
@@ -211,6 +206,16 @@ _VERBS: Final = {
     "DELETE": {True: "delete", False: "deletecollection"},
 }
 _PART_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch"}
+
+
+def _not_allowed() -> Refused:
+    return Refused(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
+    )
+
+
+def _no_such_resource() -> Refused:
+    return Refused(404, "NotFound", "the server could not find the requested resource", {})
 
 
 async def _pour(response: web.StreamResponse, lines: AsyncGenerator[bytes]) -> None:

@@ -6,28 +6,19 @@ versions has the same fields in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import PARTIAL, PARTIAL_LIST, TABLE, Ask
+from tangram.sandbox.apiserver.event_names import NEWER_NAMES, with_core_names
 from tangram.sandbox.apiserver.kinds import Kind
 from tangram.sandbox.apiserver.printing import as_table
-from tangram.sandbox.apiserver.store import Resource
+from tangram.sandbox.apiserver.store import Resource, Spot
 
 EVENTS: Final = "events.k8s.io"
-_NEWER_NAMES: Final[Mapping[str, str]] = {
-    "involvedObject": "regarding",
-    "message": "note",
-    "source": "deprecatedSource",
-    "firstTimestamp": "deprecatedFirstTimestamp",
-    "lastTimestamp": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-    "reportingComponent": "reportingController",
-}
 _LEFT_OUT_EMPTY: Final = frozenset({"reportingComponent", "reportingInstance"})
-_CORE_NAMES: Final = {newer: core for core, newer in _NEWER_NAMES.items()}
 
 
 def resource_of(kind: Kind) -> Resource:
@@ -35,11 +26,16 @@ def resource_of(kind: Kind) -> Resource:
     return ("", "events") if kind.group == EVENTS else kind.resource
 
 
+def spot_of(ask: Ask) -> Spot:
+    """Where the object that is asked about is kept."""
+    return Spot(resource_of(ask.target.kind), ask.target.namespace, ask.target.name)
+
+
 def stored(kind: Kind, thing: Object) -> Object:
     """The form in which an object is kept."""
     if kind.group != EVENTS:
         return thing
-    return {_CORE_NAMES.get(key, key): value for key, value in thing.items()} | {"apiVersion": "v1"}
+    return with_core_names(thing) | {"apiVersion": "v1"}
 
 
 def shown(kind: Kind, thing: Object) -> Object:
@@ -48,7 +44,7 @@ def shown(kind: Kind, thing: Object) -> Object:
         return thing
     if kind.group == EVENTS:
         thing = {
-            _NEWER_NAMES.get(key, key): value
+            NEWER_NAMES.get(key, key): value
             for key, value in thing.items()
             if value or key not in _LEFT_OUT_EMPTY
         }
@@ -60,8 +56,8 @@ def partial(thing: Object) -> Object:
     return {"kind": PARTIAL, "apiVersion": "meta.k8s.io/v1", "metadata": thing["metadata"]}
 
 
-def one(ask: Ask, thing: Object, now: datetime) -> Object:
-    """An object as the client wants to see it."""
+def one(ask: Ask, thing: Object, now: datetime, *, headers: bool = True) -> Object:
+    """An object as the client wants to see it; `headers` says whether a table tells its columns."""
     kind = ask.target.kind
     if thing.get("kind") != kind.kind:
         # A Status, a Scale, a token: what is not of the kind has one form only.
@@ -70,8 +66,8 @@ def one(ask: Ask, thing: Object, now: datetime) -> Object:
     match ask.form.view:
         case view if view == TABLE:
             version = thing["metadata"].get("resourceVersion", "")
-            include = ask.query.get("includeObject", "Metadata") or "Metadata"
-            return as_table(kind, [thing], now=now, include=include, version=version)
+            include = ask.query.get("includeObject", "")
+            return as_table(kind, [thing], now=now, include=include, headers=headers, version=version)
         case view if view == PARTIAL:
             return partial(thing)
         case _:
@@ -84,7 +80,7 @@ def many(ask: Ask, things: Sequence[Object], version: str, more: Object, now: da
     things = [shown(kind, thing) for thing in things]
     match ask.form.view:
         case view if view == TABLE:
-            include = ask.query.get("includeObject", "Metadata") or "Metadata"
+            include = ask.query.get("includeObject", "")
             return as_table(kind, things, now=now, include=include, version=version, more=more)
         case view if view == PARTIAL_LIST:
             items = [partial(thing) for thing in things]

@@ -58,7 +58,7 @@ class Journal(Protocol):
 
 
 class Watcher:
-    """What happened to one kind of object since a revision. Iterate it; `close()` it."""
+    """What happened to one kind of object since a revision. Take `some` of it, then `unwatch` it."""
 
     def __init__(self, resource: Resource, namespace: str) -> None:
         self.resource: Final = resource
@@ -115,13 +115,8 @@ class Store:
     def all(self, resource: Resource, namespace: str = "") -> Iterator[Object]:
         """In the order of namespace and name, as etcd has them."""
         things = self._things.get(resource, {})
-        for key in sorted(things):
-            if not namespace or key[0] == namespace:
-                yield things[key]
-
-    def count(self, resource: Resource, namespace: str) -> int:
-        things = self._things.get(resource, {})
-        return len(things) if not namespace else sum(1 for key in things if key[0] == namespace)
+        for key in sorted(key for key in things if not namespace or key[0] == namespace):
+            yield things[key]
 
     def as_of(self, resource: Resource, namespace: str, revision: int) -> list[Object]:
         """The same at an earlier moment. Raises `Refused` for one that is forgotten."""

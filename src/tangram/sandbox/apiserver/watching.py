@@ -14,12 +14,12 @@ from typing import Final
 import msgspec
 
 from tangram.kube.objects import Object
-from tangram.sandbox.apiserver.asking import TABLE, Ask, version_number
+from tangram.sandbox.apiserver.asking import Ask, version_number
 from tangram.sandbox.apiserver.kinds import Kind
-from tangram.sandbox.apiserver.printing import as_table
 from tangram.sandbox.apiserver.reading import NOT_OLDER, too_large
-from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, invalid
-from tangram.sandbox.apiserver.selecting import EVERYTHING, Selection, read_selection
+from tangram.sandbox.apiserver.refusals import Refused, bad_request, invalid
+from tangram.sandbox.apiserver.rules.faulting import forbidden, unsupported
+from tangram.sandbox.apiserver.selecting import EVERYTHING, Selection, read_selection, selection_of
 from tangram.sandbox.apiserver.showing import one, resource_of, shown
 from tangram.sandbox.apiserver.store import Change, Store, expired
 
@@ -33,14 +33,12 @@ class Watching:
         self._store = store
         self._now = now
         self._clock = clock
-        self._encoded: dict[tuple[int, str], bytes] = {}
+        self._encoded: dict[tuple[int, str, str], bytes] = {}
 
     def begin(self, ask: Ask) -> AsyncGenerator[bytes]:
         """Lines for the client. Raises `Refused` for what cannot be watched; a moment that is forgotten is one line."""
         target, query = ask.target, ask.query
-        selection = read_selection(
-            target.kind, query.get("labelSelector", ""), query.get("fieldSelector", "")
-        )
+        selection = selection_of(ask)
         if target.name:
             selection = _with_name(target.kind, selection, target.name)
         wanted = _version(ask)
@@ -94,7 +92,7 @@ class Watching:
 
     def plain(self, kind: Kind, event: str, change: Change) -> bytes:
         """The line most clients get, made once for all of them."""
-        key = (change.revision, f"{event} {kind.api_version}")
+        key = (change.revision, event, kind.api_version)
         line = self._encoded.get(key)
         if line is None:
             if len(self._encoded) > 100:
@@ -132,21 +130,8 @@ class _Telling:
         return self.line(event, change.thing)
 
     def line(self, event: str, thing: Object) -> bytes:
-        ask = self._ask
-        if ask.form.view == TABLE:
-            kind = ask.target.kind
-            include = ask.query.get("includeObject", "Metadata") or "Metadata"
-            table = as_table(
-                kind,
-                [shown(kind, thing)],
-                now=self._watching.now(),
-                include=include,
-                headers=self._headers,
-                version=thing["metadata"]["resourceVersion"],
-            )
-            self._headers = False
-            return _line(event, table)
-        return _line(event, one(ask, thing, self._watching.now()))
+        headers, self._headers = self._headers, False
+        return _line(event, one(self._ask, thing, self._watching.now(), headers=headers))
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         kind = self._ask.target.kind
@@ -175,22 +160,17 @@ def _version(ask: Ask) -> int | None:
 
 
 def _check_initial(ask: Ask) -> None:
-    match = ask.query.get("resourceVersionMatch", "")
+    where = "resourceVersionMatch"
+    match = ask.query.get(where, "")
     if "sendInitialEvents" in ask.query and match != NOT_OLDER:
-        where = "resourceVersionMatch"
-        message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        faults = [Fault(where, "FieldValueForbidden", message)]
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        faults = [forbidden(where, why)]
         if match:
-            message = f'Unsupported value: "{match:.40}": supported values: "NotOlderThan"'
-            faults.append(Fault(where, "FieldValueNotSupported", message))
+            faults.append(unsupported(where, match[:40], (NOT_OLDER,)))
         raise invalid("meta.k8s.io", "ListOptions", "", faults)
     if match and "sendInitialEvents" not in ask.query:
-        raise _forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-
-
-def _forbidden(why: str) -> Refused:
-    fault = Fault("resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {why}")
-    return invalid("meta.k8s.io", "ListOptions", "", [fault])
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        raise invalid("meta.k8s.io", "ListOptions", "", [forbidden(where, why)])
 
 
 def _seconds(text: str) -> float:

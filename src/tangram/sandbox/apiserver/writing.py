@@ -18,7 +18,7 @@ from tangram.sandbox.apiserver.bodies import (
     read_patch,
     unsupported,
 )
-from tangram.sandbox.apiserver.changing import MODIFIED_MEANWHILE, Changing, Written, spot_of
+from tangram.sandbox.apiserver.changing import MODIFIED_MEANWHILE, Changing, Written
 from tangram.sandbox.apiserver.options import CREATE, PATCH, UPDATE, check_options
 from tangram.sandbox.apiserver.own_metadata import check_identity, check_place, moment
 from tangram.sandbox.apiserver.patching import (
@@ -27,14 +27,15 @@ from tangram.sandbox.apiserver.patching import (
     apply_strategic,
     server_side_apply,
 )
-from tangram.sandbox.apiserver.refusals import Fault, Refused, bad_request, conflict, invalid, not_found
+from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
+from tangram.sandbox.apiserver.rules import faulting
 from tangram.sandbox.apiserver.schemas import prune
+from tangram.sandbox.apiserver.showing import spot_of
 from tangram.sandbox.apiserver.store import Store, fresh
 from tangram.wire import loose
 
 _MADE_BY_PUT: Final = frozenset({"Lease", "Event"})
-_UNKNOWN_PATCH: Final = Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
 class Writer:
@@ -73,8 +74,7 @@ class Writer:
 
         said = metadata.get("resourceVersion", "")
         if not said and not kind.definition:
-            message = "Invalid value: 0: must be specified for an update"
-            fault = Fault("metadata.resourceVersion", "FieldValueInvalid", message)
+            fault = faulting.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(kind.group, kind.plural, ask.target.name, [fault])
         return await self._changing.change(ask, changed, warnings=read.warnings, said=said)
 
@@ -82,7 +82,9 @@ class Writer:
         kind, shape = ask.target.kind, self._registry.shape(ask.target.kind)
         legal = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH] + ([STRATEGIC_PATCH] if kind.definition else [])
         if ask.content not in legal:
-            raise unsupported(ask.content, legal) if not kind.definition else _UNKNOWN_PATCH
+            if not kind.definition:
+                raise unsupported(ask.content, legal)
+            raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
         check_options(ask, PATCH, applying=ask.content == APPLY_PATCH)
         change, duplicates = read_patch(ask, body)
         if ask.content == APPLY_PATCH:
@@ -97,8 +99,7 @@ class Writer:
             if version != old["metadata"]["resourceVersion"]:
                 raise conflict(kind.group, kind.plural, ask.target.name, MODIFIED_MEANWHILE)
             if new["metadata"].get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
-                message = f'Invalid value: "{new["metadata"]["uid"]}": field is immutable'
-                fault = Fault("metadata.uid", "FieldValueInvalid", message)
+                fault = faulting.invalid("metadata.uid", new["metadata"]["uid"], faulting.IMMUTABLE)
                 raise invalid(kind.group, kind.kind, ask.target.name, [fault])
             warnings[:] = self._patch_warnings(ask, new, duplicates)
             return prune(new, shape) if kind.definition else new
@@ -126,7 +127,7 @@ class Writer:
         def merged(old: Object | None) -> Object:
             return server_side_apply(
                 old,
-                fresh(wanted),
+                wanted,
                 shape,
                 manager=ask.manager,
                 force=ask.flag("force"),
@@ -155,11 +156,11 @@ class Writer:
     def _patched(self, ask: Ask, old: Object, change: Any) -> Object:  # noqa: ANN401 - JSON of any shape
         match ask.content:
             case content if content == JSON_PATCH:
-                return apply_json_patch(fresh(old), change)
+                return apply_json_patch(old, change)
             case content if content == MERGE_PATCH:
-                return apply_merge_patch(fresh(old), change)
+                return apply_merge_patch(old, change)
             case _:
-                return apply_strategic(fresh(old), change, self._registry.shape(ask.target.kind))
+                return apply_strategic(old, change, self._registry.shape(ask.target.kind))
 
     def _patch_warnings(self, ask: Ask, new: Object, duplicates: list[str]) -> list[str]:
         kind = ask.target.kind
@@ -169,8 +170,6 @@ class Writer:
             _, strict, what = str(refused).partition("strict decoding error: ")
             if not strict:
                 # The patch can be applied, but what it makes is no object of the kind.
-                message = f"Invalid value: {refused}"
-                raise invalid("", "", "", [Fault("patch", "FieldValueInvalid", message)]) from None
-            message = f"Invalid value: {strict}{what}"
-            fault = Fault("patch", "FieldValueInvalid", message)
+                raise invalid("", "", "", [faulting.unsaid("patch", str(refused))]) from None
+            fault = faulting.unsaid("patch", f"{strict}{what}")
             raise invalid(kind.group, kind.kind, ask.target.name, [fault]) from None

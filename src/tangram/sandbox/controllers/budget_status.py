@@ -18,8 +18,8 @@ from tangram.sandbox.controllers.reading import (
     moment,
     part,
     status_of,
-    written,
 )
+from tangram.wire.timestamps import to_second
 
 ALLOWED: Final = "DisruptionAllowed"
 PATIENCE: Final = dt.timedelta(minutes=2)
@@ -79,7 +79,7 @@ def status_in_doubt(budget: Object, why: str, now: Now) -> Object:
 def _condition(budget: Object, status: str, told: tuple[str, str], generation: int, now: Now) -> Object:
     before = find_condition(conditions_of(budget), ALLOWED)
     reason, message = told
-    since = before["lastTransitionTime"] if before and before["status"] == status else written(now)
+    since = before["lastTransitionTime"] if before and before["status"] == status else to_second(now)
     made: Object = {
         "type": ALLOWED,
         "status": status,

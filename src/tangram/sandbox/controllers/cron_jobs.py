@@ -23,10 +23,10 @@ from tangram.sandbox.controllers.reading import (
     spec_of,
     status_of,
     uid_of,
-    written,
 )
 from tangram.sandbox.controllers.resources import CRON_JOBS, JOBS
 from tangram.sandbox.controllers.work import WorkQueue
+from tangram.wire.timestamps import to_second
 
 COMPONENT: Final = "cronjob-controller"
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -114,7 +114,7 @@ class CronJobs:
         else:
             self._tell(cron, "SuccessfulCreate", f"Created job {made['metadata']['name']}")
         jobs = self._jobs.owned_by(uid_of(cron))
-        status = self._status(cron, jobs) | {"lastScheduleTime": written(due)}
+        status = self._status(cron, jobs) | {"lastScheduleTime": to_second(due)}
         await self._hands.write_status(self._crons, cron, status)
 
     def _status(self, cron: Object, jobs: list[Object]) -> Object:
@@ -165,7 +165,7 @@ def job_for(cron: Object, due: Now) -> Object:
             "name": f"{cron['metadata']['name']}-{int(due.timestamp()) // 60}",
             "namespace": cron["metadata"]["namespace"],
             "labels": dict(metadata.get("labels") or {}),
-            "annotations": {**(metadata.get("annotations") or {}), SCHEDULED: written(due)},
+            "annotations": {**(metadata.get("annotations") or {}), SCHEDULED: to_second(due)},
             "ownerReferences": [CRON_JOBS.reference(cron)],
         },
         "spec": template["spec"],

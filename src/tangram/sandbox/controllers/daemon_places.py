@@ -19,7 +19,6 @@ from tangram.sandbox.controllers.reading import (
     items,
     labels_of,
     part,
-    phase_of,
     spec_of,
 )
 from tangram.sandbox.controllers.revisions import HASH
@@ -139,11 +138,6 @@ def surplus_on(pods: Sequence[Object], digest: str, least: int, now: Now, *, sur
     if new and old and (not is_ready(old[0]) or is_available(new[0], least, now)):
         doomed.append(old[0])
     return doomed
-
-
-def living(pods: Sequence[Object]) -> list[Object]:
-    """Pods that run or may run yet."""
-    return [pod for pod in pods if not is_going(pod) and phase_of(pod) not in ("Failed", "Succeeded")]
 
 
 class Step(NamedTuple):

@@ -10,7 +10,6 @@ from tangram.sandbox.controllers.daemon_places import (
     Fit,
     fit_of,
     limits_of,
-    living,
     next_step,
     node_for,
     oldest_first,
@@ -24,15 +23,16 @@ from tangram.sandbox.controllers.pods import claimed, create_pod, delete_pod, po
 from tangram.sandbox.controllers.reading import (
     Now,
     generation_of,
+    is_active,
     is_available,
     is_ended,
     is_going,
     is_ready,
     key_of,
     labels_of,
+    next_to_be_available,
     part,
     phase_of,
-    seconds_until_available,
     spec_of,
     status_of,
     uid_of,
@@ -126,7 +126,7 @@ class DaemonSets:
                 wanting.append(name)
             elif fit.stays:
                 doomed += self._ended(owner, name, pods)
-                alive = living(pods)
+                alive = [pod for pod in pods if is_active(pod)]
                 doomed += surplus_on(alive, digest, least, now, surging=surging)
                 if surging and fit.starts and not alive:
                     wanting.append(name)
@@ -197,10 +197,9 @@ class DaemonSets:
 
     def _note_next(self, owner: Object, pods: list[Object]) -> None:
         least, now = spec_of(owner).get("minReadySeconds") or 0, self._hands.clock()
-        waits = [seconds_until_available(pod, least, now) for pod in pods if is_ready(pod)]
-        coming = [wait for wait in waits if wait > 0]
-        if coming:
-            self.queue.add_after(key_of(owner), min(coming))
+        wait = next_to_be_available(pods, least, now)
+        if wait is not None:
+            self.queue.add_after(key_of(owner), wait)
 
     def _tell(self, owner: Object, reason: str, message: str, *, bad: bool = False) -> None:
         self._hands.tell(COMPONENT, DAEMON_SETS, owner, reason, message, bad=bad)

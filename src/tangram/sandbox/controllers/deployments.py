@@ -94,7 +94,7 @@ class Deployments:
         for each, size in sizes:
             changed = await self._rollout.scale(found, each, size, always=several)
             new = changed if new is not None and uid_of(changed) == uid_of(new) else new
-            olds = [changed if uid_of(changed) == uid_of(old) else old for old in olds]
+            olds = _with(olds, changed)
         if paused:
             await self._rollout.clean_up(found, olds)
         await self._rollout.write(found, counts_of(found, [*olds, *_one(new)], new, self._hands.clock()))
@@ -110,14 +110,14 @@ class Deployments:
         else:
             for old, smaller in shrink_old(found, new, olds):
                 changed = await self._rollout.scale(found, old, smaller)
-                olds = [changed if uid_of(changed) == uid_of(each) else each for each in olds]
+                olds = _with(olds, changed)
         await self._end(found, new, olds)
 
     async def _recreate(self, found: Object, new: Object | None, olds: list[Object]) -> None:
         if active(olds):
             for old in active(olds):
                 changed = await self._rollout.scale(found, old, 0)
-                olds = [changed if uid_of(changed) == uid_of(each) else each for each in olds]
+                olds = _with(olds, changed)
             await self._end(found, new, olds)
             return
         if self._old_pods_run(olds):
@@ -165,3 +165,8 @@ class Deployments:
 
 def _one(new: Object | None) -> list[Object]:
     return [] if new is None else [new]
+
+
+def _with(sets: list[Object], changed: Object) -> list[Object]:
+    """The same, one of them as it is now."""
+    return [changed if uid_of(each) == uid_of(changed) else each for each in sets]

@@ -6,9 +6,10 @@ from typing import Final
 
 from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Key, Object
-from tangram.sandbox.controllers.hands import Hands, copied
+from tangram.sandbox.controllers.hands import Hands
+from tangram.sandbox.controllers.pods import disrupted
 from tangram.sandbox.controllers.pods_by_node import PodsByNode, node_of
-from tangram.sandbox.controllers.reading import is_going, items, key_of, part, spec_of, uid_of, written
+from tangram.sandbox.controllers.reading import is_going, key_of, spec_of, uid_of
 from tangram.sandbox.controllers.resources import NODES, PODS
 from tangram.sandbox.controllers.taints import NO_EXECUTE, taints_of, tolerates
 from tangram.sandbox.controllers.work import WorkQueue
@@ -68,18 +69,8 @@ class Evictions:
     async def _evict(self, pod: Object) -> None:
         key = key_of(pod)
         self._tell(pod, f"Marking for deletion Pod {key.namespace}/{key.name}")
-        marked = copied(pod)
-        told = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-            "lastTransitionTime": written(self._hands.clock()),
-        }
-        others = [
-            each for each in items(marked, "status", "conditions") if each["type"] != "DisruptionTarget"
-        ]
-        marked["status"] = {**part(marked, "status"), "conditions": [*others, told]}
+        message = "Taint manager: deleting due to NoExecute taint"
+        marked = disrupted(pod, "DeletionByTaintManager", message, self._hands.clock())
         try:
             pod = await self._hands.replace(self._pods, marked, "/status")
         except ApiError as error:

@@ -24,10 +24,10 @@ from tangram.sandbox.controllers.reading import (
     spec_of,
     status_of,
     uid_of,
-    written,
 )
 from tangram.sandbox.controllers.resources import LEASES, NODES, PODS
 from tangram.sandbox.controllers.work import WorkQueue
+from tangram.wire.timestamps import to_second
 
 COMPONENT: Final = "node-controller"
 LEASE_NAMESPACE: Final = "kube-node-lease"
@@ -115,7 +115,7 @@ class Heartbeats:
         changed = copied(pod)
         for each in changed["status"]["conditions"]:
             if each["type"] == "Ready":
-                each["status"], each["lastTransitionTime"] = "False", written(self._hands.clock())
+                each["status"], each["lastTransitionTime"] = "False", to_second(self._hands.clock())
         try:
             await self._hands.replace(self._pods, changed, "/status")
         except ApiError as error:
@@ -133,7 +133,7 @@ def conditions_in_silence(node: Object, now: Now) -> list[Object]:
     made = [each for each in conditions_of(node) if each["type"] not in WATCHED]
     for kind in WATCHED:
         before = find_condition(conditions_of(node), kind)
-        fresh: Object = {"type": kind, "status": "Unknown", "lastTransitionTime": written(now)}
+        fresh: Object = {"type": kind, "status": "Unknown", "lastTransitionTime": to_second(now)}
         if before is None:
             fresh |= {"reason": "NodeStatusNeverUpdated", "message": "Kubelet never posted node status."}
             fresh["lastHeartbeatTime"] = node["metadata"].get("creationTimestamp")

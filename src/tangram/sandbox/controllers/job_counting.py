@@ -29,9 +29,9 @@ from tangram.sandbox.controllers.reading import (
     phase_of,
     spec_of,
     uid_of,
-    written,
 )
 from tangram.sandbox.controllers.resources import JOBS, PODS
+from tangram.wire.timestamps import to_second
 
 MOST_AT_ONCE: Final = 500
 """Uids in the status of a Job, which must not grow without bound."""
@@ -80,7 +80,7 @@ class JobCounting:
         last = condition(kind, "True", end.get("reason", ""), end.get("message", ""), now)
         status["conditions"] = [*(status.get("conditions") or []), last]
         if kind == COMPLETE:
-            status["completionTime"] = written(now)
+            status["completionTime"] = to_second(now)
         return True
 
     def _tell_end(self, job: Object, end: Object) -> None:
@@ -145,8 +145,8 @@ def _tell_ended(view: JobView, end: Object | None) -> tuple[list[Object], bool]:
             uncounted["failed"] = [*uncounted.get("failed", []), uid]
     if indexed:
         done = view.done_before | fresh
-        _set(status, "completedIndexes", write_indexes(done))
-        _set(status, "succeeded", len(done))
+        put(status, "completedIndexes", write_indexes(done))
+        put(status, "succeeded", len(done))
     return to_release, all_seen
 
 
@@ -158,10 +158,11 @@ def _move_counted(status: Object, tracked: set[str]) -> None:
         left = [uid for uid in named if uid in tracked]
         if len(left) != len(named):
             status[name] = (status.get(name) or 0) + len(named) - len(left)
-        _set(uncounted, name, left)
+        put(uncounted, name, left)
 
 
-def _set(holder: Object, name: str, value: object) -> None:
+def put(holder: Object, name: str, value: object) -> None:
+    """What is nothing is not written."""
     if value:
         holder[name] = value
     else:

@@ -27,8 +27,8 @@ from tangram.sandbox.controllers.reading import (
     spec_of,
     status_of,
     uid_of,
-    written,
 )
+from tangram.wire.timestamps import to_second
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
@@ -39,7 +39,7 @@ UNSUPPORTED: Final = ("podFailurePolicy", "successPolicy", "backoffLimitPerIndex
 
 def condition(kind: str, status: str, reason: str, message: str, now: Now) -> Object:
     """A condition of a Job, from now on."""
-    moment_now = written(now)
+    moment_now = to_second(now)
     return {
         "type": kind,
         "status": status,

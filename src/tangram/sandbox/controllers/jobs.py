@@ -12,7 +12,7 @@ from tangram.kube.objects import Key, Object
 from tangram.sandbox.controllers.following import follow, follow_children
 from tangram.sandbox.controllers.hands import Hands, copied, in_batches
 from tangram.sandbox.controllers.job_backoff import JobBackoff, seconds_to_wait
-from tangram.sandbox.controllers.job_counting import JobCounting, untracked
+from tangram.sandbox.controllers.job_counting import JobCounting, put, untracked
 from tangram.sandbox.controllers.job_expiry import JobExpiry
 from tangram.sandbox.controllers.job_indexes import first_free, index_of
 from tangram.sandbox.controllers.job_pods import job_pod, to_remove
@@ -45,10 +45,10 @@ from tangram.sandbox.controllers.reading import (
     spec_of,
     status_of,
     uid_of,
-    written,
 )
 from tangram.sandbox.controllers.resources import JOBS, PODS
 from tangram.sandbox.controllers.work import WorkQueue
+from tangram.wire.timestamps import to_second
 
 COMPONENT: Final = "job-controller"
 MOST_IN_ONE_LOOK: Final = 500
@@ -127,7 +127,7 @@ class Jobs:
         status = job["status"] = status_of(job)
         before = copied(status)
         if not status.get("startTime") and not is_suspended(job):
-            status["startTime"] = written(now)
+            status["startTime"] = to_second(now)
         record = self._backoff.after(uid_of(job), view.new_succeeded, view.new_failed)
         end, failure = end_of(view, now), None
         if end is not None:
@@ -148,7 +148,7 @@ class Jobs:
                 end = condition(SUCCESS_MET, "True", "CompletionsReached", message, now)
             elif not is_going(job):
                 self._note_suspension(job)
-        _count(status, active=active)
+        put(status, "active", active)
         status["ready"], status["terminating"] = ready, view.terminating
         await self._counting.carry_out(view, end, before)
         self._backoff.keep(uid_of(job), record)
@@ -224,14 +224,5 @@ class Jobs:
         # Its time begins anew when it goes on.
         job["status"].pop("startTime", None)
         if not suspended:
-            job["status"]["startTime"] = written(now)
+            job["status"]["startTime"] = to_second(now)
         self._hands.tell(COMPONENT, JOBS, job, word.capitalize(), f"Job {word}")
-
-
-def _count(status: Object, **counts: int) -> None:
-    """Numbers that are nothing are not written."""
-    for name, number in counts.items():
-        if number:
-            status[name] = number
-        else:
-            status.pop(name, None)

@@ -22,11 +22,11 @@ from tangram.sandbox.controllers.reading import (
     key_of,
     part,
     spec_of,
-    written,
 )
 from tangram.sandbox.controllers.resources import NAMESPACES, PODS, Resource
 from tangram.sandbox.controllers.served import Served
 from tangram.sandbox.controllers.work import WorkQueue
+from tangram.wire.timestamps import to_second
 
 FINALIZER: Final = "kubernetes"
 METHOD_NOT_ALLOWED: Final = 405
@@ -161,7 +161,7 @@ def conditions_after(namespace: Object, bad: dict[str, tuple[str, str]], now: No
         reason, message = bad.get(kind, well)
         status = "True" if kind in bad else "False"
         before = find_condition(conditions_of(namespace), kind)
-        since = before["lastTransitionTime"] if before and before["status"] == status else written(now)
+        since = before["lastTransitionTime"] if before and before["status"] == status else to_second(now)
         made.append(
             {
                 "type": kind,

@@ -6,19 +6,11 @@ from typing import Final
 
 from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Key, Object
-from tangram.sandbox.controllers.hands import Hands, copied
+from tangram.sandbox.controllers.hands import Hands
 from tangram.sandbox.controllers.heartbeats import lease_key
+from tangram.sandbox.controllers.pods import disrupted
 from tangram.sandbox.controllers.pods_by_node import PodsByNode, node_of
-from tangram.sandbox.controllers.reading import (
-    is_ended,
-    is_going,
-    items,
-    key_of,
-    owners_of,
-    part,
-    uid_of,
-    written,
-)
+from tangram.sandbox.controllers.reading import is_ended, is_going, key_of, owners_of, uid_of
 from tangram.sandbox.controllers.resources import LEASES, NODES, PODS
 from tangram.sandbox.controllers.work import WorkQueue
 
@@ -82,22 +74,9 @@ class NodeLeftovers:
     async def _fail_and_delete(self, pod: Object) -> None:
         try:
             if not is_ended(pod):
-                marked = copied(pod)
-                told = {
-                    "type": "DisruptionTarget",
-                    "status": "True",
-                    "reason": "DeletionByPodGC",
-                    "message": "PodGC: node no longer exists",
-                    "lastTransitionTime": written(self._hands.clock()),
-                }
-                others = [
-                    each for each in items(marked, "status", "conditions") if each["type"] != told["type"]
-                ]
-                marked["status"] = {
-                    **part(marked, "status"),
-                    "phase": "Failed",
-                    "conditions": [*others, told],
-                }
+                message = "PodGC: node no longer exists"
+                marked = disrupted(pod, "DeletionByPodGC", message, self._hands.clock())
+                marked["status"]["phase"] = "Failed"
                 pod = await self._hands.replace(self._pods, marked, "/status")
             await self._hands.delete(self._pods, pod, grace=0)
         except ApiError as error:

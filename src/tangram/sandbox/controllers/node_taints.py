@@ -10,10 +10,11 @@ from tangram.kube.objects import Key, Object
 from tangram.sandbox.controllers import taints
 from tangram.sandbox.controllers.following import follow
 from tangram.sandbox.controllers.hands import Hands
-from tangram.sandbox.controllers.reading import Now, condition_of, conditions_of, spec_of, written
+from tangram.sandbox.controllers.reading import Now, condition_of, conditions_of, spec_of
 from tangram.sandbox.controllers.resources import NODES
 from tangram.sandbox.controllers.taints import NO_EXECUTE, NO_SCHEDULE, taints_of
 from tangram.sandbox.controllers.work import WorkQueue
+from tangram.wire.timestamps import to_second
 
 _BY_CONDITION: Final = {
     ("Ready", "False"): taints.NOT_READY,
@@ -78,7 +79,7 @@ def taints_after(node: Object, now: Now) -> Sequence[Object]:
             kept.append(taint)
             have.add(mark)
     fresh: list[Object] = [
-        {"key": key, "effect": effect, "timeAdded": written(now)}
+        {"key": key, "effect": effect, "timeAdded": to_second(now)}
         for key, effect in wanted
         if (key, effect) not in have
     ]

@@ -12,7 +12,9 @@ from tangram.kube.objects import Object
 from tangram.sandbox.controllers.copies import Copy
 from tangram.sandbox.controllers.hands import Hands, copied, namespace_ends
 from tangram.sandbox.controllers.reading import (
+    Now,
     condition_of,
+    conditions_of,
     controller_of,
     created_at,
     finalizers_of,
@@ -29,8 +31,10 @@ from tangram.sandbox.controllers.reading import (
 )
 from tangram.sandbox.controllers.resources import PODS, Resource
 from tangram.sandbox.controllers.selecting import selects
+from tangram.wire.timestamps import to_second
 
 COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+DISRUPTED: Final = "DisruptionTarget"
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters and digits that spell no words."""
 
@@ -77,6 +81,19 @@ async def delete_pod(hands: Hands, component: str, resource: Resource, owner: Ob
         raise
     if gone:
         hands.tell(component, resource, owner, "SuccessfulDelete", f"Deleted pod: {name}")
+
+
+def disrupted(pod: Object, reason: str, message: str, now: Now) -> Object:
+    """The pod with the condition that somebody else ends it, and why."""
+    told = {
+        "type": DISRUPTED,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": to_second(now),
+    }
+    others = [each for each in conditions_of(pod) if each["type"] != DISRUPTED]
+    return {**pod, "status": {**status_of(pod), "conditions": [*others, told]}}
 
 
 def first_to_go(pods: Sequence[Object], crowded: dict[str, int] | None = None) -> list[Object]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.controllers.reading import is_ended, items, part, spec_of
 from tangram.sandbox.controllers.resources import Resource
 from tangram.units.quantity import ZERO, Quantity, QuantityError, parse_quantity
+from tangram.wire import loose
+from tangram.wire.busiest import add, busiest
 
 REQUESTS, LIMITS, COUNT = "requests.", "limits.", "count/"
 PLAIN: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -30,23 +32,16 @@ Amounts = dict[str, Quantity]
 
 
 def requests_of(pod: Object, which: str) -> Amounts:
-    """What a pod asks for in all: its containers together, or its largest init container, and what it costs itself.
-
-    Init containers that go on running count with the others and with those that start after them.
-    """
+    """What a pod asks for in all, and what it costs itself."""
     spec = spec_of(pod)
-    total = _sum(part(each, "resources", which) for each in items(spec, "containers"))
-    running: Amounts = {}
-    largest: Amounts = {}
-    for each in items(spec, "initContainers"):
-        asked = _read(part(each, "resources", which))
-        if each.get("restartPolicy") == "Always":
-            running = _add(running, asked)
-            largest = _most(largest, running)
-        else:
-            largest = _most(largest, _add(running, asked))
-    amounts = _most(_add(total, running), largest)
-    return _add(amounts, _read(part(spec, "overhead"))) if which == "requests" or amounts else amounts
+
+    def asked(container: Mapping[str, object]) -> Amounts:
+        return _read(loose.members(loose.members(container.get("resources")).get(which)))
+
+    amounts = busiest(spec, asked)
+    if which == "requests" or amounts:
+        add(amounts, _read(part(spec, "overhead")))
+    return amounts
 
 
 def pod_usage(pods: Iterable[Object], names: Iterable[str]) -> Amounts:
@@ -130,7 +125,7 @@ def _in_scope(rule: Object, pod: Object) -> bool:
             return False
 
 
-def _read(amounts: Object) -> Amounts:
+def _read(amounts: Mapping[str, object]) -> Amounts:
     found: Amounts = {}
     for name, value in amounts.items():
         try:
@@ -138,18 +133,3 @@ def _read(amounts: Object) -> Amounts:
         except QuantityError:
             continue
     return found
-
-
-def _sum(many: Iterable[Object]) -> Amounts:
-    total: Amounts = {}
-    for each in many:
-        total = _add(total, _read(each))
-    return total
-
-
-def _add(one: Amounts, other: Amounts) -> Amounts:
-    return {name: one.get(name, ZERO) + other.get(name, ZERO) for name in one.keys() | other.keys()}
-
-
-def _most(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, ZERO), other.get(name, ZERO)) for name in one.keys() | other.keys()}

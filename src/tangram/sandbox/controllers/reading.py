@@ -112,10 +112,9 @@ def is_active(pod: Object) -> bool:
     return not is_ended(pod) and not is_going(pod)
 
 
-def is_ready(pod: Object) -> bool:
-    """Whether a pod does its work."""
-    condition = condition_of(pod, "Ready")
-    return condition is not None and condition.get("status") == "True"
+def is_ready(thing: Object) -> bool:
+    """Whether a pod, or a node, does its work."""
+    return holds(thing, "Ready")
 
 
 def is_available(pod: Object, min_ready_seconds: int, now: Now) -> bool:
@@ -125,11 +124,17 @@ def is_available(pod: Object, min_ready_seconds: int, now: Now) -> bool:
 
 def seconds_until_available(pod: Object, min_ready_seconds: int, now: Now) -> float:
     """Of a pod that is ready: how long it must stay so; nothing to wait for where no time is asked."""
-    condition = condition_of(pod, "Ready")
-    since = moment(condition.get("lastTransitionTime")) if condition else None
     if not min_ready_seconds:
         return 0.0
+    condition = condition_of(pod, "Ready")
+    since = moment(condition.get("lastTransitionTime")) if condition else None
     return min_ready_seconds - (now - since).total_seconds() if since else float(min_ready_seconds)
+
+
+def next_to_be_available(pods: Iterable[Object], min_ready_seconds: int, now: Now) -> float | None:
+    """Seconds until the next pod becomes available, which nobody will tell of; None where none is on its way there."""
+    waits = [seconds_until_available(pod, min_ready_seconds, now) for pod in pods if is_ready(pod)]
+    return min((wait for wait in waits if wait > 0), default=None)
 
 
 # ---- conditions
@@ -168,11 +173,6 @@ def moment(text: str | None) -> dt.datetime | None:
     except ValueError:
         return None
     return read if read.tzinfo else read.replace(tzinfo=dt.UTC)
-
-
-def written(when: dt.datetime) -> str:
-    """A moment as Kubernetes writes it."""
-    return when.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def created_at(thing: Object) -> str:

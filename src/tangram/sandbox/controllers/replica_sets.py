@@ -21,17 +21,18 @@ from tangram.sandbox.controllers.reading import (
     is_ended,
     is_going,
     is_ready,
+    key_of,
     labels_of,
+    next_to_be_available,
     part,
     replicas_of,
-    seconds_until_available,
     spec_of,
     status_of,
     uid_of,
-    written,
 )
 from tangram.sandbox.controllers.resources import PODS, REPLICA_SETS
 from tangram.sandbox.controllers.work import WorkQueue
+from tangram.wire.timestamps import to_second
 
 COMPONENT: Final = "replicaset-controller"
 MOST_IN_ONE_LOOK: Final = 500
@@ -95,14 +96,10 @@ class ReplicaSets:
         return Counter(spec_of(pod).get("nodeName") or "" for pod in pods)
 
     def _note_next(self, found: Object, pods: list[Object], now: Now) -> None:
-        """A pod becomes available without a word from anybody, so the moment is noted."""
-        seconds = spec_of(found).get("minReadySeconds") or 0
-        waits = [
-            seconds_until_available(pod, seconds, now) for pod in pods if is_active(pod) and is_ready(pod)
-        ]
-        coming = [wait for wait in waits if wait > 0]
-        if coming:
-            self.queue.add_after(Key(found["metadata"]["namespace"], found["metadata"]["name"]), min(coming))
+        least = spec_of(found).get("minReadySeconds") or 0
+        wait = next_to_be_available(filter(is_active, pods), least, now)
+        if wait is not None:
+            self.queue.add_after(key_of(found), wait)
 
 
 def status_after(found: Object, pods: list[Object], failure: Exception | None, now: Now) -> Object:
@@ -139,7 +136,7 @@ def _conditions(found: Object, active: int, failure: Exception | None, now: Now)
     made = {
         "type": FAILURE,
         "status": "True",
-        "lastTransitionTime": written(now),
+        "lastTransitionTime": to_second(now),
         "reason": reason,
         "message": told,
     }

@@ -41,7 +41,6 @@ PODS: Final = Resource("v1", "Pod", "pods")
 NODES: Final = Resource("v1", "Node", "nodes", namespaced=False)
 NAMESPACES: Final = Resource("v1", "Namespace", "namespaces", namespaced=False)
 CONFIG_MAPS: Final = Resource("v1", "ConfigMap", "configmaps")
-SECRETS: Final = Resource("v1", "Secret", "secrets")
 SERVICES: Final = Resource("v1", "Service", "services")
 SERVICE_ACCOUNTS: Final = Resource("v1", "ServiceAccount", "serviceaccounts")
 VOLUME_CLAIMS: Final = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
@@ -56,10 +55,6 @@ JOBS: Final = Resource("batch/v1", "Job", "jobs")
 CRON_JOBS: Final = Resource("batch/v1", "CronJob", "cronjobs")
 BUDGETS: Final = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 LEASES: Final = Resource("coordination.k8s.io/v1", "Lease", "leases")
-ENDPOINT_SLICES: Final = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
-PRIORITY_CLASSES: Final = Resource(
-    "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", namespaced=False
-)
 DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

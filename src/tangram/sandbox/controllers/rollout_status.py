@@ -15,9 +15,9 @@ from tangram.sandbox.controllers.reading import (
     replicas_of,
     spec_of,
     status_of,
-    written,
 )
 from tangram.sandbox.controllers.rollout import allowances, available, total
+from tangram.wire.timestamps import to_second
 
 PROGRESSING: Final = "Progressing"
 AVAILABLE: Final = "Available"
@@ -35,8 +35,8 @@ def condition(kind: str, status: str, reason: str, message: str, now: Now) -> Ob
     return {
         "type": kind,
         "status": status,
-        "lastUpdateTime": written(now),
-        "lastTransitionTime": written(now),
+        "lastUpdateTime": to_second(now),
+        "lastTransitionTime": to_second(now),
         "reason": reason,
         "message": message,
     }

@@ -79,11 +79,11 @@ class Controllers:
         self._authority_pem = authority_pem
 
     async def run(self, supervisor: Supervisor) -> None:
-        hands, served = self.hands, self._served
-        await served.read()
+        await self._served.read()
         queues = self._queues(supervisor)
+        # After the others: of kinds that nobody else follows it keeps only who they are.
         await self._garbage.follow_everything(supervisor)
-        hands.begin(supervisor, *COMPONENTS)
+        self.hands.begin(supervisor, *COMPONENTS)
         for name, queue in queues.items():
             supervisor.lasting(f"controller of {name}", queue.run)
 
@@ -91,9 +91,6 @@ class Controllers:
         hands, served = self.hands, self._served
         by_node = PodsByNode(hands.copies)
         job_controller, leftovers = Jobs(hands), NodeLeftovers(hands, by_node)
-        accounts = Accounts(hands, self._authority_pem)
-        # Last, because it keeps of kinds that nobody else follows only who they are.
-        quotas = Quotas(hands, served)
         self._garbage = Garbage(hands, served)
         namespaces = Namespaces(hands, served)
         self._garbage.gone.append(namespaces.thing_gone)
@@ -106,9 +103,9 @@ class Controllers:
             "orphans of Jobs": job_controller.orphans,
             "CronJobs": CronJobs(hands).queue,
             "budgets": Budgets(hands, served).queue,
-            "quotas": quotas.queue,
+            "quotas": Quotas(hands, served).queue,
             "namespaces": namespaces.queue,
-            "accounts": accounts.queue,
+            "accounts": Accounts(hands, self._authority_pem).queue,
             "node taints": NodeTaints(hands).queue,
             "heartbeats": Heartbeats(hands, by_node, grace=self._grace).queue,
             "evictions": Evictions(hands, by_node).queue,

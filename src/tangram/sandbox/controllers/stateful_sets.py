@@ -19,14 +19,13 @@ from tangram.sandbox.controllers.reading import (
     is_available,
     is_ended,
     is_going,
-    is_ready,
     items,
     key_of,
     labels_of,
+    next_to_be_available,
     part,
     phase_of,
     replicas_of,
-    seconds_until_available,
     spec_of,
     status_of,
 )
@@ -200,8 +199,6 @@ class StatefulSets:
 
     def _note_next(self, owner: Object, pods: list[Object], now: Now) -> None:
         least = spec_of(owner).get("minReadySeconds") or 0
-        coming = [
-            wait for pod in pods if is_ready(pod) and (wait := seconds_until_available(pod, least, now)) > 0
-        ]
-        if coming:
-            self.queue.add_after(key_of(owner), min(coming))
+        wait = next_to_be_available(pods, least, now)
+        if wait is not None:
+            self.queue.add_after(key_of(owner), wait)

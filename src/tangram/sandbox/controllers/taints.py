@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from tangram.engine.hostrules import rule_holds
+from tangram.engine import hostrules
 from tangram.kube.objects import Object
+from tangram.model.nodes import Taint
 from tangram.sandbox.controllers.reading import items, labels_of, spec_of
-from tangram.wire.placing import read_placing
+from tangram.wire.placing import read_placing, read_toleration
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 NOT_READY: Final = "node.kubernetes.io/not-ready"
@@ -27,13 +28,8 @@ def taints_of(node: Object) -> list[Object]:
 
 def tolerates(toleration: Object, taint: Object) -> bool:
     """Whether one toleration covers one taint."""
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint["key"]:
-        return False
-    if (toleration.get("operator") or "Equal") == "Exists":
-        return True
-    return bool(toleration.get("key")) and (toleration.get("value") or "") == (taint.get("value") or "")
+    marked = Taint(taint["key"], taint.get("value") or "", taint.get("effect") or "")
+    return hostrules.tolerates(read_toleration(toleration), marked)
 
 
 def untolerated(node: Object, tolerations: Sequence[Object], effects: Collection[str]) -> list[Object]:
@@ -47,9 +43,4 @@ def untolerated(node: Object, tolerations: Sequence[Object], effects: Collection
 
 def wants(spec: Object, node: Object) -> bool:
     """Whether a pod with this spec asks for such a node at all."""
-    name, labels, placing = node["metadata"]["name"], labels_of(node), read_placing(spec)
-    if any(labels.get(key) != value for key, value in placing.node_selector):
-        return False
-    return not placing.required or any(
-        bool(term) and all(rule_holds(rule, name, labels) for rule in term) for term in placing.required
-    )
+    return hostrules.wants(read_placing(spec), node["metadata"]["name"], labels_of(node))

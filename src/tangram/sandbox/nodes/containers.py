@@ -221,12 +221,13 @@ def _ended(told: Mapping[str, object], now: dt.datetime) -> Ended | None:
         id=loose.text(told.get("containerID")).removeprefix("containerd://"),
         exit_code=(loose.integer(over.get("exitCode")) or 0) if over else LOST,
         reason=loose.text(over.get("reason")) if over else "Unknown",
-        started_at=_moment(known.get("startedAt"), now),
-        finished_at=_moment(known.get("finishedAt"), now),
+        started_at=moment_in(known.get("startedAt"), now),
+        finished_at=moment_in(known.get("finishedAt"), now),
     )
 
 
-def _moment(value: object, otherwise: dt.datetime) -> dt.datetime:
+def moment_in(value: object, otherwise: dt.datetime) -> dt.datetime:
+    """A moment that a status tells, or another where it tells none."""
     with suppress(ValueError):
         return dt.datetime.fromisoformat(loose.text(value))
     return otherwise

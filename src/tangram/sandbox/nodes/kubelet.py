@@ -150,9 +150,9 @@ class Kubelet:
 
         A kubelet that was just restarted has admitted none yet, and must not take units from any.
         """
-        waiting = [pod for uid in self._new if not is_over(pod := self._known[uid])]
-        entering = [] if self._entering is None else [self._entering]
-        return [*self._running(), *(pod for pod in waiting if pod not in entering), *entering]
+        entering = {} if self._entering is None else {uid_of(self._entering): self._entering}
+        waiting = {uid: pod for uid in self._new if not is_over(pod := self._known[uid])}
+        return [*self._running(), *(waiting | entering).values()]
 
     def _running(self) -> list[Object]:
         return [run.pod for run in self._admitted.values() if not run.over]

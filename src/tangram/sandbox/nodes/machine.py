@@ -22,6 +22,7 @@ from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.objects import Object
 from tangram.kube.recorder import About, Event, Recorder
+from tangram.sandbox import accounts
 from tangram.sandbox.nodes.containers import Containers
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.device_manager import DeviceManager
@@ -42,8 +43,6 @@ from tangram.services.gpu_label.service import Settings as LabelSettings
 from tangram.services.gpu_label.service import serve as serve_labels
 from tangram.units.ids import NodeName, PodUid
 
-AGENT_ACCOUNT: Final = "tangram-gpu-device"
-LABEL_ACCOUNT: Final = "tangram-gpu-label"
 COMPONENT: Final = "kubelet"
 HEALTH_S: Final = 2.0
 """Between two looks of an agent at its cards."""
@@ -190,10 +189,6 @@ class Machine:
         await self.stop_kubelet()
         await self.start_kubelet()
 
-    async def restart_agent(self, *, killed: bool = False) -> None:
-        await (self.agent.kill() if killed else self.agent.stop())
-        self.agent.start()
-
     async def order(self, line: str) -> Answer:
         """A command to the cards, such as `fail GPU-3` or `recover GPU-3`. Raises `DriverError`."""
         await self.wake()
@@ -236,8 +231,8 @@ class Machine:
             healthy_interval=HEALTH_S,
             pauses=QUIET,
         )
-        connection = await self._around.connection_for(self.name, AGENT_ACCOUNT)
-        async with Api(connection, agent=AGENT_ACCOUNT) as api:
+        connection = await self._around.connection_for(self.name, accounts.AGENT)
+        async with Api(connection, agent=accounts.AGENT) as api:
             return await Agent(settings, api, Hardware(lambda: SimulatedDriver(world))).serve(
                 supervisor, None
             )
@@ -246,7 +241,7 @@ class Machine:
         if self.world is None:
             raise RuntimeError("a labeller has cards to look at")
         world = self.world
-        connection = await self._around.connection_for(self.name, LABEL_ACCOUNT)
+        connection = await self._around.connection_for(self.name, accounts.LABELLER)
         looker = Looker(lambda _on_try: SimulatedDriver(world), SimulatedDriver(world))
         settings = LabelSettings(node=self.name, interval=LABELS_S)
         return await serve_labels(supervisor, settings, connection, looker)

@@ -13,7 +13,6 @@ from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError, ApiUnreachable
-from tangram.kube.objects import Object
 from tangram.kubelet.news import News
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.node_objects import (
@@ -25,7 +24,6 @@ from tangram.sandbox.nodes.node_objects import (
     node_object,
     own_annotations,
     own_labels,
-    renewal,
     status_of,
 )
 from tangram.sandbox.nodes.status_writing import STRATEGIC_PATCH
@@ -122,14 +120,14 @@ class NodeKeeping:
             return
 
     async def _renew(self, seconds: int) -> None:
-        now, name = self._now(), self._description.node
-        spec: Object = {"holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": renewal(now)}
+        name = self._description.node
+        lease = lease_object(name, self.uid, self._now(), seconds)
         try:
-            await self._api.merge(f"{LEASES}/{name}", {"spec": spec})
+            await self._api.merge(f"{LEASES}/{name}", {"spec": lease["spec"]})
         except ApiError as error:
             if error.status != NOT_FOUND:
                 raise
-            await self._api.create(LEASES, lease_object(name, self.uid, now, seconds))
+            await self._api.create(LEASES, lease)
 
     async def _write_status(self, offered: Offered) -> None:
         gone = (

@@ -11,9 +11,9 @@ import msgspec
 
 from tangram.kube.objects import Object
 from tangram.sandbox.nodes.described import MachineDescription
-from tangram.sandbox.nodes.pod_statuses import moment
 from tangram.units.ids import NodeName
 from tangram.wire import hami
+from tangram.wire.timestamps import to_microsecond, to_second
 
 KUBELET_VERSION: Final = "v1.36.3"
 RUNTIME_VERSION: Final = "containerd://2.3.7"
@@ -91,8 +91,8 @@ def status_of(
                 "status": status,
                 "reason": reason,
                 "message": message,
-                "lastHeartbeatTime": moment(now),
-                "lastTransitionTime": moment(since),
+                "lastHeartbeatTime": to_second(now),
+                "lastTransitionTime": to_second(since),
             }
             for kind, (status, reason, message) in _HEALTHY.items()
         ],
@@ -120,17 +120,12 @@ def lease_object(node: NodeName, uid: str, now: dt.datetime, seconds: int) -> Ob
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": node, "namespace": "kube-node-lease"},
-        "spec": {"holderIdentity": node, "leaseDurationSeconds": seconds, "renewTime": renewal(now)},
+        "spec": {"holderIdentity": node, "leaseDurationSeconds": seconds, "renewTime": to_microsecond(now)},
     }
     if uid:
         owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
         made["metadata"]["ownerReferences"] = [owner]
     return made
-
-
-def renewal(now: dt.datetime) -> str:
-    """The time of a renewal, to the microsecond as Leases have it."""
-    return now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _spec(description: MachineDescription) -> Object:

@@ -248,14 +248,11 @@ class PodRun:
             if self._writing.moot:
                 return
             if is_leaving(self.pod):
-                if await self._removed():
+                if await remove(self._ward, self.pod):
                     return
                 await asyncio.sleep(DELETE_RETRY_S)
             else:
                 await self._changed.after(edition)
-
-    async def _removed(self) -> bool:
-        return await remove(self._ward, self.pod)
 
     # ---- small things
 

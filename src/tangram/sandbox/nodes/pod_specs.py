@@ -14,10 +14,10 @@ from tangram.kube.objects import Object
 from tangram.units.ids import PodUid
 from tangram.units.quantity import QuantityError, parse_quantity
 from tangram.wire import loose
+from tangram.wire.busiest import add, busiest
 
 ALWAYS: Final = "Always"
 NEVER: Final = "Never"
-ON_FAILURE: Final = "OnFailure"
 STATIC_HASH: Final = "kubernetes.io/config.hash"
 MIRROR: Final = "kubernetes.io/config.mirror"
 
@@ -129,24 +129,15 @@ def is_extended(resource: str) -> bool:
 
 
 def requests_of(pod: Object) -> dict[str, int]:
-    """What the pod counts for on its node: cpu in thousandths, everything else in units.
-
-    Containers add up, sidecars too; an init container counts where it alone, with the sidecars before it, needs more.
-    """
-    beside: dict[str, int] = {}
-    peak: dict[str, int] = {}
-    for container in containers_of(pod):
-        asked = _requests(container)
-        if container.ends_first:
-            peak = _most(peak, _sum(beside, asked))
-        else:
-            beside = _sum(beside, asked)
-    overhead = loose.members(loose.members(pod.get("spec")).get("overhead"))
-    return _sum(_most(peak, beside), {key: amount(value, key) for key, value in overhead.items()})
+    """What the pod counts for on its node: cpu in thousandths, everything else in units."""
+    spec = loose.members(pod.get("spec"))
+    total = busiest(spec, _requests)
+    add(total, {key: amount(value, key) for key, value in loose.members(spec.get("overhead")).items()})
+    return total
 
 
-def _requests(container: Container) -> dict[str, int]:
-    resources = loose.members(container.spec.get("resources"))
+def _requests(container: Mapping[str, object]) -> dict[str, int]:
+    resources = loose.members(container.get("resources"))
     asked = {**loose.members(resources.get("limits")), **loose.members(resources.get("requests"))}
     return {key: amount(value, key) for key, value in asked.items()}
 
@@ -158,11 +149,3 @@ def amount(value: object, resource: str = "") -> int:
     except QuantityError:
         return 0
     return quantity.milli_value() if resource == "cpu" else quantity.value()
-
-
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
-
-
-def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {key: max(one.get(key, 0), other.get(key, 0)) for key in {**one, **other}}

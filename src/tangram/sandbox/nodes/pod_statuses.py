@@ -17,6 +17,7 @@ from tangram.kube.objects import Object
 from tangram.sandbox.nodes.containers import Ended
 from tangram.sandbox.nodes.pod_specs import ALWAYS, NEVER, Container, restart_policy
 from tangram.wire import loose
+from tangram.wire.timestamps import to_second
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
@@ -102,7 +103,7 @@ def status_of(
         "conditions": _conditions(sights, frame, phase, before, now),
         "hostIP": frame.host_ip,
         "hostIPs": [{"ip": frame.host_ip}],
-        "startTime": moment(frame.started_at),
+        "startTime": to_second(frame.started_at),
         "containerStatuses": [_container(each) for each in sights if not each.container.init],
     }
     inits = [_container(each) for each in sights if each.container.init]
@@ -118,11 +119,6 @@ def status_of(
 def rejected_status(reason: str, message: str) -> Object:
     """The status of a pod that its node did not take."""
     return {"phase": FAILED, "reason": reason, "message": f"Pod was rejected: {message}"}
-
-
-def moment(at: dt.datetime) -> str:
-    """A time as the API writes it."""
-    return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _container(seen: Sight) -> Object:
@@ -163,7 +159,7 @@ def _state(seen: Sight) -> Object:
     if seen.ended is not None:
         return {"terminated": _terminated(seen.ended)}
     if seen.running_since is not None:
-        return {"running": {"startedAt": moment(seen.running_since)}}
+        return {"running": {"startedAt": to_second(seen.running_since)}}
     waiting: Object = {"reason": seen.waiting}
     if seen.message:
         waiting["message"] = seen.message
@@ -174,8 +170,8 @@ def _terminated(end: Ended) -> Object:
     told: Object = {
         "exitCode": end.exit_code,
         "reason": end.reason,
-        "startedAt": moment(end.started_at),
-        "finishedAt": moment(end.finished_at),
+        "startedAt": to_second(end.started_at),
+        "finishedAt": to_second(end.finished_at),
         "containerID": f"containerd://{end.id}",
     }
     if end.message:
@@ -217,7 +213,9 @@ def _condition(kind: str, how: _How, before: Object | None, now: dt.datetime) ->
     status = "True" if how.holds else "False"
     made: Object = {"type": kind, "status": status, "lastProbeTime": None}
     same = before is not None and before.get("status") == status
-    made["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else moment(now)
+    made["lastTransitionTime"] = (
+        before["lastTransitionTime"] if before is not None and same else to_second(now)
+    )
     for key, value in (("reason", how.reason), ("message", how.message)):
         if value:
             made[key] = value

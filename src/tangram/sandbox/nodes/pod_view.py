@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from contextlib import suppress
-
 from tangram.kube.objects import Object
-from tangram.sandbox.nodes.containers import Ended
+from tangram.sandbox.nodes.containers import Ended, moment_in
 from tangram.sandbox.nodes.pod_specs import Container, containers_of, kubelet_uid
 from tangram.sandbox.nodes.pod_statuses import CREATING, INITIALIZING, Frame, Sight, status_of
 from tangram.sandbox.nodes.ward import Ward
@@ -19,7 +16,7 @@ class PodView:
     def __init__(self, pod: Object, ward: Ward) -> None:
         self._ward = ward
         status, spec = loose.members(pod.get("status")), loose.members(pod.get("spec"))
-        self.started_at = _moment(status.get("startTime"), ward.now())
+        self.started_at = moment_in(status.get("startTime"), ward.now())
         own = ward.host_ip if loose.flag(spec.get("hostNetwork")) is True else ""
         self.ip = own or loose.text(status.get("podIP")) or ward.next_ip()
         self.waiting: dict[str, tuple[str, str]] = {}
@@ -80,9 +77,3 @@ class PodView:
             for each in containers_of(pod)
             if each.ends_first
         )
-
-
-def _moment(value: object, otherwise: dt.datetime) -> dt.datetime:
-    with suppress(ValueError):
-        return dt.datetime.fromisoformat(loose.text(value))
-    return otherwise

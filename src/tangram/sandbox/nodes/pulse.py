@@ -27,9 +27,7 @@ class Pulse:
 
     def period(self, nodes: int) -> float:
         """Seconds between two renewals of one node's Lease, of so many nodes."""
-        return max(
-            min(USUAL_S, self._silence * _SAFETY), min(nodes * SHORTEST_GAP_S, self._silence * _SAFETY)
-        )
+        return min(max(USUAL_S, nodes * SHORTEST_GAP_S), self._silence * _SAFETY)
 
     async def run(self, nodes: Sequence[NodeKeeping]) -> None:
         if not nodes:

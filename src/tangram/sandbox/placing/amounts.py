@@ -1,7 +1,4 @@
-"""How much of each resource a pod holds at its busiest moment, in whole numbers: cpu in thousandths, the rest in ones.
-
-Containers and sidecars run together; init containers one after the other, each beside the sidecars before it.
-"""
+"""How much of each resource a pod holds at its busiest: whole numbers, cpu in thousandths and the rest in ones."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import Final
 
 from tangram.units.quantity import QuantityError, parse_quantity
 from tangram.wire import loose
+from tangram.wire.busiest import add, busiest
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -42,21 +40,7 @@ def requests_of(spec: Mapping[str, object], unsaid: Mapping[str, int] | None = N
     def asked(container: Mapping[str, object]) -> Amounts:
         return {**(unsaid or {}), **read_amounts(loose.members(container.get("resources")).get("requests"))}
 
-    total: Amounts = {}
-    for each in loose.elements(spec.get("containers")):
-        add(total, asked(loose.members(each)))
-    sidecars: Amounts = {}
-    highest: Amounts = {}
-    for container in map(loose.members, loose.elements(spec.get("initContainers"))):
-        own = asked(container)
-        if container.get("restartPolicy") == "Always":
-            add(total, own)
-            add(sidecars, own)
-            own = dict(sidecars)
-        else:
-            add(own, sidecars)
-        _raise_to(highest, own)
-    _raise_to(total, highest)
+    total = busiest(spec, asked)
     for name, value in read_amounts(loose.members(spec.get("resources")).get("requests")).items():
         if name in (CPU, MEMORY) or name.startswith("hugepages-"):
             total[name] = value
@@ -64,18 +48,7 @@ def requests_of(spec: Mapping[str, object], unsaid: Mapping[str, int] | None = N
     return total
 
 
-def add(total: Amounts, more: Mapping[str, int]) -> None:
-    """Make the total larger by these."""
-    for name, value in more.items():
-        total[name] = total.get(name, 0) + value
-
-
 def take(total: Amounts, less: Mapping[str, int]) -> None:
     """Make the total smaller by these."""
     for name, value in less.items():
         total[name] = total.get(name, 0) - value
-
-
-def _raise_to(total: Amounts, least: Mapping[str, int]) -> None:
-    for name, value in least.items():
-        total[name] = max(total.get(name, 0), value)

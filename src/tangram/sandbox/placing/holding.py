@@ -20,6 +20,7 @@ from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError, ApiUnreachable
 from tangram.kube.leases import Lease, read_lease
 from tangram.kube.objects import Object
 from tangram.sandbox.placing.configuration import LeaseTerms
+from tangram.wire.timestamps import to_microsecond
 
 HAND_BACK_S: Final = 2.0
 _log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class LeaseHolder:
         await self._write(found, {**spec, **self._ours(lease, spec.get("leaseTransitions"))})
 
     def _ours(self, before: Lease, transitions: Any = None) -> Object:  # noqa: ANN401 - JSON
-        moment = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        moment = to_microsecond(dt.datetime.now(dt.UTC))
         kept = before.holder == self.holder
         changes = transitions if isinstance(transitions, int) else 0
         return {

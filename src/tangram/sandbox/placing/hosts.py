@@ -9,9 +9,10 @@ import msgspec
 
 from tangram.kube.objects import Object
 from tangram.model.nodes import Taint
-from tangram.sandbox.placing.amounts import PODS, Amounts, add, read_amounts, take
+from tangram.sandbox.placing.amounts import PODS, Amounts, read_amounts, take
 from tangram.sandbox.placing.pods import Pod, trimmed
 from tangram.wire import loose
+from tangram.wire.busiest import add
 
 
 class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):

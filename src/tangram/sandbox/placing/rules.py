@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tangram.engine.hostrules import CORDONED
 from tangram.sandbox.placing.amounts import CPU, MEMORY, PODS, STORAGE
 from tangram.sandbox.placing.crowd import Neighbours, Spreading
 from tangram.sandbox.placing.hosts import Host
 from tangram.sandbox.placing.picture import Picture
 from tangram.sandbox.placing.pods import Pod
-from tangram.sandbox.placing.standing import CORDONED, matches_host, tolerates, untolerated
+from tangram.sandbox.placing.standing import matches_host, tolerates, untolerated
 
 UNSCHEDULABLE: Final = "NodeUnschedulable"
 TAINTS: Final = "TaintToleration"

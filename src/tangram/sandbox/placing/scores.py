@@ -10,10 +10,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tangram.engine.hostrules import term_holds
 from tangram.sandbox.placing.amounts import CPU, MEMORY
 from tangram.sandbox.placing.hosts import Host
 from tangram.sandbox.placing.pods import Pod
-from tangram.sandbox.placing.standing import SHUNS, all_match, tolerates
+from tangram.sandbox.placing.standing import SHUNS, tolerates
 
 BEST: Final = 100
 EXTENDER_STEP: Final = BEST // 10
@@ -49,7 +50,8 @@ def _emptiness(pod: Pod, host: Host) -> int:
 
 
 def _liked(pod: Pod, host: Host) -> int:
-    return sum(each.weight for each in pod.placing.preferred if all_match(host.facts, each.rules))
+    name, labels = host.facts.name, host.facts.labels
+    return sum(each.weight for each in pod.placing.preferred if term_holds(each.rules, name, labels))
 
 
 def _shunned(pod: Pod, host: Host) -> int:

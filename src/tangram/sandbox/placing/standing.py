@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from tangram.engine import hostrules
 from tangram.model.nodes import Taint
-from tangram.model.pods import LabelRule, Placing, Toleration
+from tangram.model.pods import Placing, Toleration
 from tangram.sandbox.placing.hosts import NodeFacts
 
-CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 SHUNS = "PreferNoSchedule"
 _FORBIDS = ("NoSchedule", "NoExecute")
 
@@ -28,14 +27,7 @@ def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) ->
 
 def matches_host(node: NodeFacts, placing: Placing) -> bool:
     """Node selector and required node affinity."""
-    if any(node.labels.get(key) != value for key, value in placing.node_selector):
-        return False
-    return not placing.required or any(all_match(node, term) for term in placing.required)
-
-
-def all_match(node: NodeFacts, rules: tuple[LabelRule, ...]) -> bool:
-    """Whether the node is meant by a term; an empty one means none."""
-    return bool(rules) and all(hostrules.rule_holds(rule, node.name, node.labels) for rule in rules)
+    return hostrules.wants(placing, node.name, node.labels)
 
 
 def named_nodes(placing: Placing) -> frozenset[str] | None:

@@ -17,6 +17,7 @@ from tangram.kube.objects import Object
 from tangram.kube.recorder import About, Event, Recorder
 from tangram.sandbox.placing.pods import Pod
 from tangram.sandbox.placing.sentences import assigned, making_room, preempted
+from tangram.wire.timestamps import to_second
 
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 LONGEST_NOTE: Final = 1024
@@ -87,7 +88,7 @@ class Telling:
             return {}
         since = old.get("lastTransitionTime") if old.get("status") == status else None
         generation: Any = pod.manifest["metadata"].get("generation")
-        written: Object = {"type": kind, **told, "lastTransitionTime": since or self._moment()}
+        written: Object = {"type": kind, **told, "lastTransitionTime": since or to_second(self._now())}
         if generation:
             written["observedGeneration"] = generation
         return {"conditions": [written]}
@@ -102,9 +103,6 @@ class Telling:
     async def _send(self, pod: Pod, change: Object) -> None:
         body: Object = {"metadata": {"uid": pod.uid}, "status": change}
         await self._api.call("PATCH", f"{pod.path}/status", body, content=STRATEGIC)
-
-    def _moment(self) -> str:
-        return self._now().astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _note(message: str) -> str:

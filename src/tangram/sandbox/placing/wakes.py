@@ -112,10 +112,12 @@ def _change_helps(old: Pod | None, new: Pod, rejected: frozenset[str]) -> bool:
     if old is None:
         return False
     return (
-        (TAINTS in rejected and old.placing.tolerations != new.placing.tolerations)
-        or (UNSCHEDULABLE in rejected and old.placing.tolerations != new.placing.tolerations)
+        (
+            not rejected.isdisjoint((TAINTS, UNSCHEDULABLE))
+            and old.placing.tolerations != new.placing.tolerations
+        )
         or (FIT in rejected and _less(old, new))
-        or (bool(rejected.intersection((SPREADING, POD_AFFINITY))) and old.labels != new.labels)
+        or (not rejected.isdisjoint((SPREADING, POD_AFFINITY)) and old.labels != new.labels)
     )
 
 

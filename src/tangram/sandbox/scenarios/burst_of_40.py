@@ -16,7 +16,6 @@ from tangram.units.memory import GIB
 
 COUNT: Final = 40
 CORES: Final = 25
-MEMORY_GIB: Final = 12
 
 JOB: Final = """
 apiVersion: batch/v1

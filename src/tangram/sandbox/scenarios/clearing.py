@@ -13,7 +13,7 @@ async def clear(namespaces: Iterable[str], api: Api) -> None:
     """Delete namespaces and all that is in them. Raises `ScenarioFailed` where something does not go."""
     for namespace in namespaces:
         path = f"/api/v1/namespaces/{namespace}"
-        if not await _gone(api, path):
+        if not await gone(api, path):
             await _clear(api, namespace, path)
 
 
@@ -23,14 +23,15 @@ async def _clear(api: Api, namespace: str, path: str) -> None:
         await api.delete(collection, {"propagationPolicy": "Background"})
     await until(f"the pods of namespace {namespace} are gone", lambda: _empty(api, f"{path}/pods"))
     await api.delete(path)
-    await until(f"namespace {namespace} is gone", lambda: _gone(api, path))
+    await until(f"namespace {namespace} is gone", lambda: gone(api, path))
 
 
 async def _empty(api: Api, collection: str) -> bool | None:
     return not await api.list_all(collection) or None
 
 
-async def _gone(api: Api, path: str) -> bool | None:
+async def gone(api: Api, path: str) -> bool | None:
+    """True for what is not there any more, None for what is."""
     try:
         await api.get(path)
     except ApiError as error:

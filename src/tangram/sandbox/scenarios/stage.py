@@ -10,19 +10,20 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 import yaml
 from msgspec import Struct
 
-from tangram.kube.errors import NOT_FOUND, ApiError
+from tangram.kube.errors import ApiError
 from tangram.kube.objects import Object
 from tangram.model.allocations import Share, Tenant
 from tangram.model.nodes import Node
 from tangram.reports.shape import ExplainReport
 from tangram.sandbox.card_sockets import LINKS
+from tangram.sandbox.folder import shown
+from tangram.sandbox.scenarios.clearing import gone
 from tangram.sandbox.scenarios.granted import Given, agree, given_in
 from tangram.sandbox.scenarios.patience import ScenarioFailed, until
 from tangram.sandbox.scenarios.things import collection_of, is_over, phase_of, waits_because, without_gate
@@ -105,10 +106,11 @@ class Stage:
 
     async def delete(self, *names: str) -> None:
         """Have pods end, and wait until they are gone."""
-        for name in names:
-            await self.api.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}")
-        for name in names:
-            await self.until(f"pod {name} is gone", lambda name=name: self._gone(name))
+        paths = {name: f"/api/v1/namespaces/{self.namespace}/pods/{name}" for name in names}
+        for path in paths.values():
+            await self.api.delete(path)
+        for name, path in paths.items():
+            await self.until(f"pod {name} is gone", lambda path=path: gone(self.api, path))
 
     # ---- looking
 
@@ -162,9 +164,8 @@ class Stage:
         return [each.sentence for each in report.suggestions]
 
     def cards_of(self, node: str) -> str:
-        """Where the cards of a machine can be looked at and broken, as short as the person's own folder allows."""
-        path = self._box.folder.path / LINKS / f"{node}.sock"
-        return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+        """Where the cards of a machine can be looked at and broken."""
+        return shown(self._box.folder.path / LINKS / f"{node}.sock")
 
     # ---- waiting
 
@@ -175,7 +176,7 @@ class Stage:
     async def until_running(self, *names: str, namespace: str = "") -> None:
         """All of these pods run."""
         for name in names:
-            await self._until_phase(name, ("Running",), namespace)
+            await self._until_running(name, namespace)
 
     async def until_all_running(self, selector: str, count: int) -> list[Object]:
         """So many pods of this label run at once."""
@@ -228,29 +229,20 @@ class Stage:
         for line in textwrap.wrap(words, QUOTED_WIDTH, break_long_words=False, break_on_hyphens=False):
             self.tell(f"    {line}")
 
-    async def _until_phase(self, name: str, phases: Sequence[str], namespace: str) -> None:
+    async def _until_running(self, name: str, namespace: str) -> None:
         seen: list[Object] = []
 
         async def there() -> Object | None:
             pod = await self.pod(name, namespace)
             seen[:] = [pod]
-            if is_over(pod) and phase_of(pod) not in phases:
+            if is_over(pod):
                 raise ScenarioFailed(f"pod {name} is {phase_of(pod)}: {pod['status'].get('message', '')}")
-            return pod if phase_of(pod) in phases else None
+            return pod if phase_of(pod) == "Running" else None
 
         try:
-            await self.until(f"pod {name} is {' or '.join(phases)}", there)
+            await self.until(f"pod {name} is Running", there)
         except ScenarioFailed as failed:
             raise ScenarioFailed(f"{failed} {_why(seen)}") from None
-
-    async def _gone(self, name: str) -> bool | None:
-        try:
-            await self.pod(name)
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return True
-            raise
-        return None
 
 
 def _why(pods: Sequence[Object]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
+from tangram.sandbox.apiserver.go_writing import go_text
 from tangram.sandbox.apiserver.patching.copying import Json
 from tangram.sandbox.apiserver.patching.elements import Element, field, path_text
 from tangram.sandbox.apiserver.patching.facets import (
@@ -24,7 +25,6 @@ from tangram.sandbox.apiserver.patching.facets import (
     whole_map,
 )
 from tangram.sandbox.apiserver.patching.fields import Fields
-from tangram.sandbox.apiserver.patching.refusing import go_text
 from tangram.sandbox.apiserver.shape import ANYTHING, Shape
 
 _Step = tuple[Element, ...]

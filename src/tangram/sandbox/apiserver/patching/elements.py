@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, cast
 
+from tangram.sandbox.apiserver.go_writing import go_json
+
 Element = str
 Path = Sequence[Element]
 
@@ -20,9 +22,6 @@ SELF: Final = "."
 _KINDS: Final = "fkvi"
 _KIND_AND_COLON: Final = 2
 _REMEMBERED: Final = 8192
-_ESCAPED: Final = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"} | {
-    separator: f"\\u{separator:04x}" for separator in (0x2028, 0x2029)
-}
 
 
 def field(name: str) -> Element:
@@ -32,12 +31,12 @@ def field(name: str) -> Element:
 
 def keyed(keys: Mapping[str, Any]) -> Element:
     """The step to the element with these keys."""
-    return f"k:{_json({name: _plain(keys[name]) for name in sorted(keys)})}"
+    return f"k:{go_json({name: _plain(value) for name, value in keys.items()})}"
 
 
 def valued(value: object) -> Element:
     """The step to an element of a set."""
-    return f"v:{_json(_plain(value))}"
+    return f"v:{go_json(_plain(value))}"
 
 
 def field_name(element: Element) -> str | None:
@@ -86,7 +85,7 @@ def _value_place(value: object) -> tuple[int, Any]:
         return (2, value)
     if isinstance(value, int | float):
         return (0, value)
-    return (1, value) if isinstance(value, str) else (3, _json(value))
+    return (1, value) if isinstance(value, str) else (3, go_json(value))
 
 
 def in_order(elements: Iterable[Element]) -> list[Element]:
@@ -105,9 +104,9 @@ def _text(element: Element) -> str:
         case "f":
             return f".{rest}"
         case "k":
-            return f"[{','.join(f'{name}={_json(value)}' for name, value in json.loads(rest).items())}]"
+            return f"[{','.join(f'{name}={go_json(value)}' for name, value in json.loads(rest).items())}]"
         case "v":
-            return f"[={_json(json.loads(rest))}]"
+            return f"[={go_json(json.loads(rest))}]"
         case _:
             return f"[{rest}]"
 
@@ -115,7 +114,3 @@ def _text(element: Element) -> str:
 def _plain(value: object) -> object:
     """80.0 and 80 are one number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.go_writing import go_json
 from tangram.sandbox.apiserver.patching.copying import Json, duplicate
-from tangram.sandbox.apiserver.patching.refusing import does_not_apply, go_json, json_kind
+from tangram.sandbox.apiserver.patching.refusing import does_not_apply, json_kind
 from tangram.sandbox.apiserver.refusals import Refused, bad_request
 
 MOST_OPERATIONS: Final = 10_000

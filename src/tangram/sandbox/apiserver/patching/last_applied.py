@@ -11,10 +11,11 @@ import json
 from typing import Any, Final, cast
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.go_writing import go_json
 from tangram.sandbox.apiserver.patching.claiming import claimed, faults
 from tangram.sandbox.apiserver.patching.comparing import compared
+from tangram.sandbox.apiserver.patching.facets import fields_of
 from tangram.sandbox.apiserver.patching.fields import Fields
-from tangram.sandbox.apiserver.patching.refusing import go_json
 from tangram.sandbox.apiserver.shape import Shape
 
 KUBECTL: Final = "kubectl"
@@ -60,6 +61,4 @@ def _without_annotation(wanted: Object) -> Object:
 
 
 def _annotations(thing: Object) -> dict[str, Any]:
-    metadata = thing.get("metadata")
-    found = cast("Object", metadata).get("annotations") if isinstance(metadata, dict) else None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return fields_of(fields_of(thing.get("metadata")).get("annotations"))

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.go_writing import go_json
 from tangram.sandbox.apiserver.patching.copying import Json
+from tangram.sandbox.apiserver.patching.facets import fields_of
 from tangram.sandbox.apiserver.patching.fields import Fields, fields_v1, read_fields_v1
-from tangram.sandbox.apiserver.patching.refusing import go_json
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -65,16 +66,15 @@ def owner(manager: str, operation: str, api_version: str, subresource: str) -> O
 
 def entries_of(thing: Object) -> Json:
     """What the object says under `metadata.managedFields`; None if nothing."""
-    metadata = thing.get("metadata")
-    return cast("Object", metadata).get("managedFields") if isinstance(metadata, dict) else None
+    return fields_of(thing.get("metadata")).get("managedFields")
 
 
 def without_entries(thing: Object) -> Object:
     """The object as its owners see it."""
-    metadata = thing.get("metadata")
-    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+    metadata = fields_of(thing.get("metadata"))
+    if "managedFields" not in metadata:
         return thing
-    kept = {name: value for name, value in cast("Object", metadata).items() if name != "managedFields"}
+    kept = {name: value for name, value in metadata.items() if name != "managedFields"}
     return {**thing, "metadata": kept}
 
 

@@ -6,9 +6,6 @@ processed, and the server then says no more than that; and what the real server 
 
 from __future__ import annotations
 
-import json
-from typing import cast
-
 from tangram.sandbox.apiserver.refusals import INVALID, Refused
 
 
@@ -22,18 +19,6 @@ def server_error(message: str) -> Refused:
     return Refused(500, "", message)
 
 
-def go_text(value: object) -> str:
-    """A value as Go prints it into a sentence."""
-    if isinstance(value, dict):
-        held = cast("dict[str, object]", value)
-        return f"map[{' '.join(f'{key}:{go_text(held[key])}' for key in sorted(held))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(go_text(each) for each in cast('list[object]', value))}]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def json_kind(value: object) -> str:
     """What Go's JSON reader calls it."""
     if isinstance(value, dict):
@@ -43,9 +28,3 @@ def json_kind(value: object) -> str:
     if isinstance(value, bool):
         return "bool"
     return "number" if isinstance(value, int | float) else "string"
-
-
-def go_json(value: object) -> str:
-    """A value as Go writes it: keys sorted, no blanks, the marks of HTML escaped."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Final, cast
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.go_writing import go_text
 from tangram.sandbox.apiserver.patching.copying import Json, duplicate
 from tangram.sandbox.apiserver.patching.facets import below, item_shape
 from tangram.sandbox.apiserver.patching.merge_patch import without_nulls
-from tangram.sandbox.apiserver.patching.refusing import go_text, json_kind, server_error
+from tangram.sandbox.apiserver.patching.refusing import json_kind, server_error
 from tangram.sandbox.apiserver.patching.strategic_lists import (
     DIRECTIVE,
     NOTHING,

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.go_writing import go_text
 from tangram.sandbox.apiserver.patching.copying import Json
-from tangram.sandbox.apiserver.patching.refusing import does_not_apply, go_text, server_error
+from tangram.sandbox.apiserver.patching.refusing import does_not_apply, server_error
 from tangram.sandbox.apiserver.refusals import Refused, bad_request
 from tangram.sandbox.apiserver.shape import Shape
 

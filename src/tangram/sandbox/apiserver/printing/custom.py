@@ -8,13 +8,13 @@ server, and a kind without columns of its own has its age.
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.go_writing import go_json
 from tangram.sandbox.apiserver.kinds import Column
 from tangram.sandbox.apiserver.printing.ages import INVALID, UNKNOWN, is_timestamp, since
 from tangram.sandbox.apiserver.printing.columns import NAME, Cells, Heading, Printer, age_of
@@ -25,7 +25,6 @@ _AGE: Final = Heading("Age", "date")
 Cell = str | int | float | None
 
 _NO_DATE: Final = {"", "null"}
-_ESCAPED: Final = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
 
 @functools.lru_cache(maxsize=256)
@@ -103,8 +102,7 @@ def _printed(value: object) -> str:
         return _fraction(value)
     if isinstance(value, int):
         return str(value)
-    written = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return written.translate(_ESCAPED)
+    return go_json(value)
 
 
 def _fraction(value: float) -> str:

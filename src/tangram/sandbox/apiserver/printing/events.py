@@ -6,20 +6,11 @@ from datetime import datetime
 from typing import Final
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.event_names import with_core_names
 from tangram.sandbox.apiserver.printing.ages import UNKNOWN, since
 from tangram.sandbox.apiserver.printing.columns import Cells, Heading, Printer, Printers, wide
 from tangram.sandbox.apiserver.printing.reading import Members, at, name_of, number, text
 from tangram.wire import loose
-
-_OTHER_NAMES: Final = {
-    "regarding": "involvedObject",
-    "note": "message",
-    "deprecatedSource": "source",
-    "deprecatedFirstTimestamp": "firstTimestamp",
-    "deprecatedLastTimestamp": "lastTimestamp",
-    "deprecatedCount": "count",
-    "reportingController": "reportingComponent",
-}
 
 
 def _core(event: Object, now: datetime) -> Cells:
@@ -27,7 +18,7 @@ def _core(event: Object, now: datetime) -> Cells:
 
 
 def _newer(event: Object, now: datetime) -> Cells:
-    return _cells(event, {_OTHER_NAMES.get(key, key): value for key, value in event.items()}, now)
+    return _cells(event, with_core_names(event), now)
 
 
 def _cells(event: Object, fields: Members, now: datetime) -> Cells:

@@ -22,7 +22,7 @@ from tangram.sandbox.apiserver.rules.metadata import finalizer_name_faults
 from tangram.sandbox.apiserver.rules.placement_faults import EFFECTS
 from tangram.sandbox.apiserver.rules.resource_faults import amount_faults
 from tangram.sandbox.apiserver.rules.ruling import KindRules, Ruling
-from tangram.sandbox.apiserver.rules.wording import label_value, network, qualified
+from tangram.sandbox.apiserver.wording import label_value, network, qualified
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 FINALIZER: Final = "kubernetes"

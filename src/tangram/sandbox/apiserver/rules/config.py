@@ -19,7 +19,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
 )
 from tangram.sandbox.apiserver.rules.looking import members, record, word
 from tangram.sandbox.apiserver.rules.ruling import Ruling
-from tangram.sandbox.apiserver.rules.wording import config_key
+from tangram.sandbox.apiserver.wording import config_key
 
 MOST: Final = 1024 * 1024
 OPAQUE: Final = "Opaque"

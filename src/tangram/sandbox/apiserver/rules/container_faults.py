@@ -19,7 +19,7 @@ from tangram.sandbox.apiserver.rules.mount_faults import device_faults, mount_fa
 from tangram.sandbox.apiserver.rules.resource_faults import requirement_faults
 from tangram.sandbox.apiserver.rules.variable_faults import variable_faults, variables_from_faults
 from tangram.sandbox.apiserver.rules.volume_faults import descending_faults
-from tangram.sandbox.apiserver.rules.wording import (
+from tangram.sandbox.apiserver.wording import (
     identity,
     label,
     port_name,

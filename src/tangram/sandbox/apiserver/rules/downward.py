@@ -9,7 +9,7 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.refusals import Fault
 from tangram.sandbox.apiserver.rules.faulting import each_invalid, invalid, required, unsupported
 from tangram.sandbox.apiserver.rules.looking import quantity, word
-from tangram.sandbox.apiserver.rules.wording import qualified
+from tangram.sandbox.apiserver.wording import qualified
 
 VARIABLE_FIELDS: Final = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",

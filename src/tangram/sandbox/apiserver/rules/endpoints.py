@@ -20,7 +20,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
 )
 from tangram.sandbox.apiserver.rules.looking import placed, records, texts, word
 from tangram.sandbox.apiserver.rules.ruling import Ruling
-from tangram.sandbox.apiserver.rules.wording import address, label, port_number, subdomain
+from tangram.sandbox.apiserver.wording import address, label, port_number, subdomain
 
 
 def endpoint_faults(given: str, path: str) -> list[Fault]:

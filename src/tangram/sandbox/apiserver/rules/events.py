@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.event_names import with_core_names
 from tangram.sandbox.apiserver.refusals import Fault
 from tangram.sandbox.apiserver.rules.faulting import each_invalid, invalid, number, required, unchanged
 from tangram.sandbox.apiserver.rules.looking import record, word
 from tangram.sandbox.apiserver.rules.ruling import Ruling
-from tangram.sandbox.apiserver.rules.wording import qualified
+from tangram.sandbox.apiserver.wording import qualified
 
 _ELSEWHERE: Final = "does not match event.namespace"
 _LONGEST: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
-_NEWER: Final = {
-    "regarding": "involvedObject",
-    "note": "message",
-    "reportingController": "reportingComponent",
-    "deprecatedSource": "source",
-    "deprecatedFirstTimestamp": "firstTimestamp",
-    "deprecatedLastTimestamp": "lastTimestamp",
-    "deprecatedCount": "count",
-}
 _FIXED: Final = (
     "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type", "eventTime",
     "action", "related", "reportingComponent", "reportingInstance",
@@ -56,7 +48,7 @@ def _faults(new: Object, _old: Object | None) -> list[Fault]:
 
 
 def _newer_faults(new: Object, old: Object | None) -> list[Fault]:
-    event = _older_names(new)
+    event = with_core_names(new)
     faults = _common_faults(event, "reportingController")
     if old is None:
         faults += _series_faults(event)
@@ -68,7 +60,7 @@ def _newer_faults(new: Object, old: Object | None) -> list[Fault]:
             if event.get(name):
                 faults.append(invalid(name, "", "needs to be unset"))
         return faults
-    before = _older_names(old)
+    before = with_core_names(old)
     if event.get("series") != before.get("series"):
         faults += _series_faults(event)
     for name in _FIXED:
@@ -83,10 +75,6 @@ def _series_faults(event: Object) -> list[Fault]:
     series = record(event, "series")
     faults = [] if number(series.get("count")) > 1 else [invalid("series.count", "", "should be at least 2")]
     return faults if series.get("lastObservedTime") else [*faults, required("series.lastObservedTime")]
-
-
-def _older_names(event: Object) -> Object:
-    return {_NEWER.get(name, name): value for name, value in event.items()}
 
 
 EVENT: Final = Ruling(faults=_faults)

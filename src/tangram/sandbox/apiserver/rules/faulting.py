@@ -1,4 +1,8 @@
-"""The sentences in which a field is refused, word for word as the real server has them: kubectl's users know them."""
+"""The sentences in which a field is refused, word for word as the real server has them: kubectl's users know them.
+
+Those that repeat no value are worded in `schemas.faults`. The others differ from the ones there in how they show it: an
+object of a built-in kind is a struct to the real server, and its fields stand in the order in which they were given.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tangram.sandbox.apiserver.refusals import Fault
+from tangram.sandbox.apiserver.schemas.faults import forbidden, required, too_long, too_many
+
+__all__ = [
+    "IMMUTABLE",
+    "NOT_NEGATIVE",
+    "child",
+    "duplicate",
+    "each_invalid",
+    "forbidden",
+    "invalid",
+    "not_found",
+    "not_negative",
+    "number",
+    "one_of",
+    "required",
+    "too_long",
+    "too_many",
+    "unchanged",
+    "unsaid",
+    "unsupported",
+]
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 IMMUTABLE: Final = "field is immutable"
@@ -15,11 +40,6 @@ IMMUTABLE: Final = "field is immutable"
 def child(path: str, name: str) -> str:
     """A field below another."""
     return f"{path}.{name}" if path else name
-
-
-def required(path: str, detail: str = "") -> Fault:
-    """Something is missing."""
-    return Fault(path, "FieldValueRequired", _with("Required value", detail))
 
 
 def invalid(path: str, value: Any, detail: str) -> Fault:  # noqa: ANN401 - any JSON
@@ -39,11 +59,6 @@ def unsupported(path: str, value: Any, legal: Iterable[str]) -> Fault:  # noqa: 
     return Fault(path, "FieldValueNotSupported", message)
 
 
-def forbidden(path: str, detail: str) -> Fault:
-    """It may not be there, or not now."""
-    return Fault(path, "FieldValueForbidden", _with("Forbidden", detail))
-
-
 def duplicate(path: str, value: Any, detail: str = "") -> Fault:  # noqa: ANN401 - any JSON
     """Another one has it already."""
     return Fault(path, "FieldValueDuplicate", _with(f"Duplicate value: {_told(value)}", detail))
@@ -52,16 +67,6 @@ def duplicate(path: str, value: Any, detail: str = "") -> Fault:  # noqa: ANN401
 def not_found(path: str, value: Any) -> Fault:  # noqa: ANN401 - any JSON
     """It names something that is not there."""
     return Fault(path, "FieldValueNotFound", f"Not found: {_told(value)}")
-
-
-def too_long(path: str, most: int) -> Fault:
-    """More bytes than are kept."""
-    return Fault(path, "FieldValueTooLong", f"Too long: may not be more than {most} bytes")
-
-
-def too_many(path: str, count: int, most: int) -> Fault:
-    """More elements than are kept."""
-    return Fault(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
 
 
 def each_invalid(path: str, value: Any, details: Sequence[str]) -> list[Fault]:  # noqa: ANN401 - any JSON

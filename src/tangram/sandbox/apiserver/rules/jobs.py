@@ -24,7 +24,7 @@ from tangram.sandbox.apiserver.rules.pod_faults import template_faults
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.selectors import selector_faults, takes
 from tangram.sandbox.apiserver.rules.templates import template_of
-from tangram.sandbox.apiserver.rules.wording import LARGEST_INT32, label, qualified, subdomain
+from tangram.sandbox.apiserver.wording import LARGEST_INT32, label, qualified, subdomain
 
 PREFIX: Final = "batch.kubernetes.io/"
 UID_LABELS: Final = ("controller-uid", f"{PREFIX}controller-uid")

@@ -19,7 +19,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
     unchanged,
 )
 from tangram.sandbox.apiserver.rules.looking import group_of, members, record, records, texts, word
-from tangram.sandbox.apiserver.rules.wording import label, label_value, path_segment, qualified, subdomain
+from tangram.sandbox.apiserver.wording import label, label_value, path_segment, qualified, subdomain
 
 MOST_ANNOTATIONS: Final = 256 * 1024
 ORPHAN: Final = "orphan"

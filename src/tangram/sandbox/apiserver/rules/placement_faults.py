@@ -18,7 +18,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
 )
 from tangram.sandbox.apiserver.rules.looking import placed, record, records, texts, word
 from tangram.sandbox.apiserver.rules.selectors import requirement_faults, selector_faults
-from tangram.sandbox.apiserver.rules.wording import label, label_value, qualified, subdomain
+from tangram.sandbox.apiserver.wording import label, label_value, qualified, subdomain
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

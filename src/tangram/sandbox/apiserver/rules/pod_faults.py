@@ -29,7 +29,7 @@ from tangram.sandbox.apiserver.rules.placement_faults import affinity_faults, sp
 from tangram.sandbox.apiserver.rules.probe_faults import probing_faults
 from tangram.sandbox.apiserver.rules.resource_faults import amount_faults, pod_requirement_faults
 from tangram.sandbox.apiserver.rules.volume_faults import volume_faults
-from tangram.sandbox.apiserver.rules.wording import (
+from tangram.sandbox.apiserver.wording import (
     LARGEST_INT32,
     address,
     identity,

@@ -17,7 +17,7 @@ from tangram.sandbox.apiserver.rules.pod_defaults import fill_pod
 from tangram.sandbox.apiserver.rules.pod_faults import pod_faults
 from tangram.sandbox.apiserver.rules.qos import qos_class
 from tangram.sandbox.apiserver.rules.ruling import KindRules, Ruling
-from tangram.sandbox.apiserver.rules.wording import LARGEST_INT32, address, qualified, subdomain
+from tangram.sandbox.apiserver.wording import LARGEST_INT32, address, qualified, subdomain
 
 _ONLY: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"

@@ -22,7 +22,7 @@ from tangram.sandbox.apiserver.rules.resource_faults import amount_faults as res
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.selectors import selector_faults
 from tangram.sandbox.apiserver.rules.templates import amount_faults, share_faults
-from tangram.sandbox.apiserver.rules.wording import label
+from tangram.sandbox.apiserver.wording import label
 
 HIGHEST_PRIORITY: Final = 1_000_000_000
 _SYSTEM: Final = "system-"

@@ -16,7 +16,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
     unsupported,
 )
 from tangram.sandbox.apiserver.rules.looking import record, records, texts, word
-from tangram.sandbox.apiserver.rules.wording import header, port_name, port_number
+from tangram.sandbox.apiserver.wording import header, port_name, port_number
 
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 

@@ -15,7 +15,7 @@ from tangram.sandbox.apiserver.rules.resource_faults import (
     name_faults,
 )
 from tangram.sandbox.apiserver.rules.ruling import Ruling
-from tangram.sandbox.apiserver.rules.wording import qualified
+from tangram.sandbox.apiserver.wording import qualified
 from tangram.units.quantity import Quantity
 
 SCOPES: Final = (

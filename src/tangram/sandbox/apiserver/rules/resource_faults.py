@@ -19,7 +19,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
     unsupported,
 )
 from tangram.sandbox.apiserver.rules.looking import placed, quantities, quantity, record, records, word
-from tangram.sandbox.apiserver.rules.wording import qualified
+from tangram.sandbox.apiserver.wording import qualified
 from tangram.units.quantity import Quantity
 
 COUNTED_OBJECTS: Final = (

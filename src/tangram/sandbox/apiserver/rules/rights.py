@@ -9,7 +9,7 @@ from tangram.sandbox.apiserver.refusals import Fault
 from tangram.sandbox.apiserver.rules.faulting import each_invalid, invalid, required, unsupported
 from tangram.sandbox.apiserver.rules.looking import placed, record, texts, word
 from tangram.sandbox.apiserver.rules.ruling import Ruling
-from tangram.sandbox.apiserver.rules.wording import subdomain
+from tangram.sandbox.apiserver.wording import subdomain
 
 RBAC: Final = "rbac.authorization.k8s.io"
 

@@ -9,7 +9,8 @@ from tangram.sandbox.apiserver.refusals import Fault
 from tangram.sandbox.apiserver.rules.faulting import child, each_invalid, forbidden, invalid, required
 from tangram.sandbox.apiserver.rules.looking import members, placed, record, records, texts, word
 from tangram.sandbox.apiserver.rules.metadata import label_faults
-from tangram.sandbox.apiserver.rules.wording import label_value, qualified
+from tangram.sandbox.apiserver.wording import label_value, qualified
+from tangram.wire.label_selectors import read_selector
 
 _WITH_VALUES: Final = ("In", "NotIn")
 _WITHOUT: Final = ("Exists", "DoesNotExist")
@@ -56,27 +57,7 @@ def requirement_faults(
 
 def takes(selector: object, labels: Object) -> bool:
     """Whether a selector selects something with these labels. None selects nothing, an empty one everything."""
-    if selector is None:
-        return False
-    whole = members(selector)
-    if any(labels.get(key) != value for key, value in record(whole, "matchLabels").items()):
-        return False
-    return all(_meets(requirement, labels) for requirement in records(whole, "matchExpressions"))
-
-
-def _meets(requirement: Object, labels: Object) -> bool:
-    key, values = word(requirement, "key"), texts(requirement, "values")
-    match word(requirement, "operator"):
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-        case _:
-            return False
+    return read_selector(selector).matches(labels)
 
 
 def is_empty(selector: object) -> bool:

@@ -22,7 +22,7 @@ from tangram.sandbox.apiserver.rules.looking import placed, record, records, tex
 from tangram.sandbox.apiserver.rules.metadata import label_faults
 from tangram.sandbox.apiserver.rules.probe_faults import port_faults
 from tangram.sandbox.apiserver.rules.ruling import Ruling
-from tangram.sandbox.apiserver.rules.wording import address, label, port_number, qualified, subdomain
+from tangram.sandbox.apiserver.wording import address, label, port_number, qualified, subdomain
 
 HEADLESS: Final = "None"
 TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -26,7 +26,7 @@ from tangram.sandbox.apiserver.rules.templates import (
     selecting_faults,
     template_of,
 )
-from tangram.sandbox.apiserver.rules.wording import label
+from tangram.sandbox.apiserver.wording import label
 
 _SET_FIELDS: Final = (
     "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",

@@ -20,7 +20,7 @@ from tangram.sandbox.apiserver.rules.pod_defaults import SOURCES
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.selectors import selector_faults
 from tangram.sandbox.apiserver.rules.volume_faults import source_faults
-from tangram.sandbox.apiserver.rules.wording import qualified, subdomain
+from tangram.sandbox.apiserver.wording import qualified, subdomain
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")

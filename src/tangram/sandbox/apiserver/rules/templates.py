@@ -22,7 +22,7 @@ from tangram.sandbox.apiserver.rules.looking import members, record, records
 from tangram.sandbox.apiserver.rules.pod_defaults import fill_pod_spec
 from tangram.sandbox.apiserver.rules.pod_faults import template_faults
 from tangram.sandbox.apiserver.rules.selectors import is_empty, requirement_faults, selector_faults, takes
-from tangram.sandbox.apiserver.rules.wording import percent
+from tangram.sandbox.apiserver.wording import percent
 
 HISTORY: Final = 10
 """How many old versions are kept."""

@@ -10,7 +10,7 @@ from tangram.sandbox.apiserver.refusals import Fault
 from tangram.sandbox.apiserver.rules.downward import VARIABLE_FIELDS, field_faults, resource_field_faults
 from tangram.sandbox.apiserver.rules.faulting import each_invalid, invalid, required
 from tangram.sandbox.apiserver.rules.looking import placed, record, word
-from tangram.sandbox.apiserver.rules.wording import config_key, subdomain, variable
+from tangram.sandbox.apiserver.wording import config_key, subdomain, variable
 
 _SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 

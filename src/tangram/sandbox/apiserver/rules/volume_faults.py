@@ -22,7 +22,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
 )
 from tangram.sandbox.apiserver.rules.looking import placed, quantity, record, records, word
 from tangram.sandbox.apiserver.rules.pod_defaults import SOURCES
-from tangram.sandbox.apiserver.rules.wording import label
+from tangram.sandbox.apiserver.wording import label
 
 HOST_PATH_TYPES: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",

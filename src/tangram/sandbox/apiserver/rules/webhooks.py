@@ -17,7 +17,7 @@ from tangram.sandbox.apiserver.rules.faulting import (
 from tangram.sandbox.apiserver.rules.looking import placed, record, records, texts, word
 from tangram.sandbox.apiserver.rules.ruling import Ruling
 from tangram.sandbox.apiserver.rules.selectors import selector_faults
-from tangram.sandbox.apiserver.rules.wording import old_label, port_number, subdomain
+from tangram.sandbox.apiserver.wording import old_label, port_number, subdomain
 
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES: Final = ("*", "Cluster", "Namespaced")

@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.refusals import Fault
 from tangram.sandbox.apiserver.schemas.faults import forbidden, invalid, not_supported, required
-from tangram.sandbox.apiserver.schemas.names import label_faults, subdomain_faults
 from tangram.sandbox.apiserver.schemas.structural import schema_faults
+from tangram.sandbox.apiserver.wording import old_label, subdomain
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -50,8 +50,8 @@ def _group_faults(spec: Mapping[str, Any]) -> Iterator[Fault]:
     group = str(spec.get("group") or "")
     if not group:
         yield required("spec.group")
-    elif subdomain_faults(group):
-        yield invalid("spec.group", group, subdomain_faults(group))
+    elif wrong := subdomain(group):
+        yield invalid("spec.group", group, ",".join(wrong))
     elif "." not in group:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
     scope = spec.get("scope") or ""
@@ -68,8 +68,8 @@ def _version_faults(versions: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
     for number, version in enumerate(versions):
         where = f"spec.versions[{number}]"
         name = str(version.get("name") or "")
-        if label_faults(name):
-            yield invalid(f"{where}.name", name, label_faults(name))
+        if _wrong_label(name):
+            yield invalid(f"{where}.name", name, _wrong_label(name))
         warning = version.get("deprecationWarning")
         if warning is not None and not version.get("deprecated"):
             yield invalid(f"{where}.deprecationWarning", warning, "can only be set for deprecated versions")
@@ -86,8 +86,8 @@ def _version_faults(versions: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
     if sum(version.get("storage") is True for version in versions) != 1:
         told = "must have exactly one version marked as storage version"
         yield invalid("spec.versions", called, told)
-    if called and label_faults(str(called[0] or "")):
-        yield invalid("spec.version", called[0] or "", label_faults(str(called[0] or "")))
+    if called and _wrong_label(str(called[0] or "")):
+        yield invalid("spec.version", called[0] or "", _wrong_label(str(called[0] or "")))
 
 
 def _names_faults(names: Mapping[str, Any]) -> Iterator[Fault]:
@@ -96,12 +96,12 @@ def _names_faults(names: Mapping[str, Any]) -> Iterator[Fault]:
             yield required(f"spec.names.{name}")
     for name in ("plural", "singular"):
         said = str(names.get(name) or "")
-        if said and label_faults(said):
-            yield invalid(f"spec.names.{name}", said, label_faults(said))
+        if said and _wrong_label(said):
+            yield invalid(f"spec.names.{name}", said, _wrong_label(said))
     for name in ("kind", "listKind"):
         said = str(names.get(name) or "")
-        if said and label_faults(said.lower()):
-            yield invalid(f"spec.names.{name}", said, _MIXED_CASE + label_faults(said.lower()))
+        if said and _wrong_label(said.lower()):
+            yield invalid(f"spec.names.{name}", said, _MIXED_CASE + _wrong_label(said.lower()))
     yield from _each_label(names, "shortNames")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         yield invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
@@ -110,8 +110,8 @@ def _names_faults(names: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _each_label(names: Mapping[str, Any], field: str) -> Iterator[Fault]:
     for number, each in enumerate(names.get(field) or ()):
-        if label_faults(str(each)):
-            yield invalid(f"spec.names.{field}[{number}]", each, label_faults(str(each)))
+        if _wrong_label(str(each)):
+            yield invalid(f"spec.names.{field}[{number}]", each, _wrong_label(str(each)))
 
 
 def _said_once_faults(versions: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
@@ -239,3 +239,8 @@ def _schema(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _wrong_label(text: str) -> str:
+    """Every sentence about it in one; empty for a good one."""
+    return ",".join(old_label(text))

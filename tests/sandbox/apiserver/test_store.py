@@ -112,3 +112,14 @@ def test_a_file_that_is_no_journal_is_refused_with_a_sentence(tmp_path: Path) ->
     (tmp_path / "objects.sqlite").write_bytes(b"something else altogether, and long enough to be read" * 40)
     with pytest.raises(JournalError, match="is no file of a sandbox"):
         FileJournal(tmp_path)
+
+
+def test_what_cannot_be_written_down_has_not_happened() -> None:
+    class Full:
+        def wrote(self, spot: Spot, thing: Object | None, revision: int) -> None:
+            raise OSError(spot, thing, revision)
+
+    store = Store(Full())
+    with pytest.raises(OSError, match="a"):
+        store.put(spot("a"), thing("a"))
+    assert names(store.all(PODS)) == []

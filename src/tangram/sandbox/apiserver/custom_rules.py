@@ -32,6 +32,8 @@ class CustomRules:
         thing["metadata"]["generation"] = 1
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
+        # What is only left to its default is no change.
+        self.complete(new)
         if subresource == "status":
             status = new.get("status")
             managed = new["metadata"].get("managedFields")

@@ -143,18 +143,18 @@ class Store:
 
     def put(self, spot: Spot, thing: Object) -> Object:
         """Keep a copy of an object under a new revision, and answer with it."""
-        before = self.get(spot)
-        self.revision += 1
-        kept = {**thing, "metadata": {**thing["metadata"], "resourceVersion": str(self.revision)}}
+        before, kept = self.get(spot), self._next(thing)
+        self._write_down(spot, kept)
         self._things.setdefault(spot.resource, {})[spot.namespace, spot.name] = kept
         self._happened("ADDED" if before is None else "MODIFIED", spot, kept, before)
         return kept
 
     def remove(self, spot: Spot) -> Object:
         """The object as it last was. Raises `KeyError`."""
-        before = self._things[spot.resource].pop((spot.namespace, spot.name))
-        self.revision += 1
-        gone = {**before, "metadata": {**before["metadata"], "resourceVersion": str(self.revision)}}
+        before = self._things[spot.resource][spot.namespace, spot.name]
+        gone = self._next(before)
+        self._write_down(spot, None)
+        del self._things[spot.resource][spot.namespace, spot.name]
         self._happened("DELETED", spot, gone, before)
         return gone
 
@@ -167,9 +167,17 @@ class Store:
         self._past.clear()
         self._compacted = self.revision
 
-    def _happened(self, kind: EventType, spot: Spot, thing: Object, before: Object | None) -> None:
+    def _next(self, thing: Object) -> Object:
+        """The object as of the revision that is made now."""
+        self.revision += 1
+        return {**thing, "metadata": {**thing["metadata"], "resourceVersion": str(self.revision)}}
+
+    def _write_down(self, spot: Spot, thing: Object | None) -> None:
+        """Before anybody can see it: what cannot be kept has not happened."""
         if self._journal is not None:
-            self._journal.wrote(spot, None if kind == "DELETED" else thing, self.revision)
+            self._journal.wrote(spot, thing, self.revision)
+
+    def _happened(self, kind: EventType, spot: Spot, thing: Object, before: Object | None) -> None:
         change = Change(self.revision, kind, spot, thing, before)
         self._past.append(change)
         if len(self._past) > KEPT_CHANGES:

@@ -57,7 +57,8 @@ def backing_off(container: Container) -> Sight:
         pytest.param("Never", [runs(INIT), waiting(APP)], "Pending", id="initializing"),
         pytest.param("Never", [over(INIT), waiting(APP)], "Pending", id="initialized"),
         pytest.param("Never", [runs(BESIDE), runs(APP)], "Running", id="with a sidecar"),
-        pytest.param("Never", [runs(BESIDE), over(APP)], "Succeeded", id="whatever the sidecar does"),
+        pytest.param("Never", [runs(BESIDE), over(APP)], "Running", id="until the sidecar has ended"),
+        pytest.param("Never", [over(BESIDE), over(APP)], "Succeeded", id="done with its sidecar"),
     ],
 )
 def test_the_phase_follows_from_containers_and_restart_policy(

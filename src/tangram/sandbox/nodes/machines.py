@@ -161,7 +161,9 @@ class Machines:
         """Return, or raise, as soon as something does that all machines need: it should go on until `stop`."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
-            task.result()
+            # Those that `stop` has ended have nothing to say.
+            if not task.cancelled():
+                task.result()
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -86,7 +86,8 @@ def phase_of(pod: Object, sights: Sequence[Sight], frame: Frame) -> str:
         return PENDING
     policy = restart_policy(pod)
     done = all(each.succeeded for each in apps)
-    if policy == ALWAYS or any(each.ended is None for each in apps):
+    sidecars = [each for each in sights if each.container.init and not each.container.ends_first]
+    if policy == ALWAYS or any(each.ended is None for each in apps) or any(each.running for each in sidecars):
         return RUNNING
     if done:
         return SUCCEEDED

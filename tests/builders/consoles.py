@@ -48,6 +48,11 @@ RULES: Final = (
     _rule("age: a cell of a table that says how long ago", r"(?<=  )(?:\d+[dhms]){1,2}(?=  |$)", "AGE"),
     _rule("name that a controller made", r"\b(?<=-)[a-z0-9]{8,10}-[a-z0-9]{5}\b", "MADE"),
     _rule("name of a slice, made of its pod's uid", r"\btangram-[0-9a-f]{22}\b", "SLICE"),
+    _rule(
+        "number of a slice: the lowest that was free at that moment",
+        r"(?<=slice )\d+(?=:)|(?<=#)\d+(?=;)",
+        "N",
+    ),
     _rule("kubectl 1.34 and later say where they delete", r"(?<= deleted) from \S+ namespace$", ""),
     _rule("columns: as wide as their widest cell", r" {2,}", "  "),
 )

@@ -20,7 +20,7 @@ from tangram.sandbox.apiserver.asking import Ask
 from tangram.sandbox.apiserver.bodies import Body
 from tangram.sandbox.apiserver.custom_rules import CustomRules
 from tangram.sandbox.apiserver.kinds import Kind
-from tangram.sandbox.apiserver.own_metadata import keep_system_metadata, may_go, moment, name_new, owned_by
+from tangram.sandbox.apiserver.own_metadata import keep_system_metadata, may_go, name_new, owned_by
 from tangram.sandbox.apiserver.patching import same_but_for_times, with_managed_fields
 from tangram.sandbox.apiserver.refusals import Refused, conflict, exists, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
@@ -28,6 +28,7 @@ from tangram.sandbox.apiserver.rules import Rules, rules_of
 from tangram.sandbox.apiserver.schemas import prune
 from tangram.sandbox.apiserver.showing import resource_of, shown, spot_of, stored
 from tangram.sandbox.apiserver.store import Spot, Store, fresh
+from tangram.wire.timestamps import to_second
 
 TRIES: Final = 5
 _GIVEN_LATER: Final = (
@@ -71,7 +72,7 @@ class Changing:
         warnings = [*read.warnings, *await self._admission.mutate(occasion, rules)]
         # Who it is and how it begins is decided after those who may change it have been asked.
         thing = occasion.thing
-        thing["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": moment(self._now())}
+        thing["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": to_second(self._now())}
         rules.prepare_create(thing)
         rules.complete(thing)
         self._check(kind, thing, None, ask.target.subresource)
@@ -143,7 +144,7 @@ class Changing:
             manager=ask.manager,
             api_version=kind.api_version,
             subresource=ask.part or ask.target.subresource,
-            now=moment(self._now()),
+            now=to_second(self._now()),
             status_apart=kind.subresource("status") is not None,
         )
         return noted["metadata"].get("managedFields", [])

@@ -13,11 +13,11 @@ from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.kinds import SCALE, STATUS, Column, Kind
-from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.schemas import shape_of_crd
 from tangram.sandbox.apiserver.store import Change, Resource, Spot, Store
 from tangram.wire import loose
+from tangram.wire.timestamps import to_second
 
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -95,7 +95,7 @@ class Definitions:
             "storedVersions": [*known, *(each for each in stored if each not in known)],
         }
         if not status.get("conditions"):
-            now = moment(self._now())
+            now = to_second(self._now())
             wanted["conditions"] = [
                 _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
                 _condition(

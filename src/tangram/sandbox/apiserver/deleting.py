@@ -16,7 +16,6 @@ from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import Ask, Target
 from tangram.sandbox.apiserver.bodies import read_options
-from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.refusals import (
     Fault,
     Refused,
@@ -32,6 +31,7 @@ from tangram.sandbox.apiserver.selecting import selection_of
 from tangram.sandbox.apiserver.showing import resource_of, spot_of
 from tangram.sandbox.apiserver.store import Store
 from tangram.wire import loose
+from tangram.wire.timestamps import to_second
 
 OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 _POLICIES: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
@@ -144,7 +144,7 @@ class Deleter:
         begins = "deletionTimestamp" not in metadata and (stays or thing["kind"] == "Pod")
         if begins or (earlier is not None and grace < earlier):
             at = self._now() + timedelta(seconds=grace)
-            metadata |= {"deletionTimestamp": moment(at), "deletionGracePeriodSeconds": grace}
+            metadata |= {"deletionTimestamp": to_second(at), "deletionGracePeriodSeconds": grace}
             if "generation" in metadata and thing["kind"] != "Namespace":
                 metadata["generation"] += 1
         return marked, stays

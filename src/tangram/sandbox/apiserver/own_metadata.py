@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from tangram.kube.objects import Object
@@ -16,11 +15,6 @@ _SYSTEM: Final = (
     "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion",
     "generateName",
 )  # fmt: skip
-
-
-def moment(now: datetime) -> str:
-    """A time as objects carry it."""
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def name_new(ask: Ask, thing: Object) -> None:

@@ -15,7 +15,6 @@ from tangram.sandbox.apiserver.deleting import Deleter
 from tangram.sandbox.apiserver.identities import Identities
 from tangram.sandbox.apiserver.journal import FileJournal
 from tangram.sandbox.apiserver.kubelet_door import KubeletDoor
-from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.pod_parts import PodParts
 from tangram.sandbox.apiserver.reading import Reader
 from tangram.sandbox.apiserver.registry import Registry
@@ -24,6 +23,7 @@ from tangram.sandbox.apiserver.scaling import Scaling
 from tangram.sandbox.apiserver.store import Store
 from tangram.sandbox.apiserver.watching import Watching
 from tangram.sandbox.apiserver.writing import Writer
+from tangram.wire.timestamps import to_second
 
 
 def _wall() -> datetime:
@@ -57,7 +57,7 @@ class Parts:
         if journal is not None:
             journal.load_into(self.store)
             self.definitions.load()
-        begin(self.store, lambda: moment(now()))
+        begin(self.store, lambda: to_second(now()))
 
     async def close(self) -> None:
         await self.admission.close()

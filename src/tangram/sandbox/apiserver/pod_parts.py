@@ -13,13 +13,14 @@ from tangram.sandbox.apiserver.admission import Admission, Occasion
 from tangram.sandbox.apiserver.asking import JSON, Ask, Target
 from tangram.sandbox.apiserver.bodies import read_body, read_options
 from tangram.sandbox.apiserver.deleting import Deleter
-from tangram.sandbox.apiserver.own_metadata import check_place, moment
+from tangram.sandbox.apiserver.own_metadata import check_place
 from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, not_found, stale
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.rules.cluster import BINDING
 from tangram.sandbox.apiserver.selecting import labels_test
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.wire import loose
+from tangram.wire.timestamps import to_second
 
 PODS: Final = ("", "pods")
 EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
@@ -66,7 +67,7 @@ class PodParts:
             raise not_found("", "pods", name)
         _check_bindable(pod, binding)
         if not ask.dry_run:
-            self._store.put(spot, _bound(pod, binding, moment(self._now())))
+            self._store.put(spot, _bound(pod, binding, to_second(self._now())))
         return DONE
 
     async def evict(self, ask: Ask, body: bytes) -> Object:
@@ -86,7 +87,7 @@ class PodParts:
             self._spend(pod, dry=dry)
         target = Target(self._registry.find("", "v1", "pods") or ask.target.kind, ask.target.namespace, name)
         if not dry:
-            marked = {**pod, "status": _disrupted(pod.get("status", {}), moment(self._now()))}
+            marked = {**pod, "status": _disrupted(pod.get("status", {}), to_second(self._now()))}
             self._store.put(spot, marked)
             # It has just been marked, which is a newer version than the one asked about.
             options["preconditions"] = {"uid": loose.members(options.get("preconditions")).get("uid", "")}
@@ -125,7 +126,7 @@ class PodParts:
                 f"{status.get('currentHealthy', 0)} currently",
             )
         if not dry:
-            disrupted = {**status.get("disruptedPods", {}), pod["metadata"]["name"]: moment(self._now())}
+            disrupted = {**status.get("disruptedPods", {}), pod["metadata"]["name"]: to_second(self._now())}
             left = status["disruptionsAllowed"] - 1
             spent = {**budget, "status": {**status, "disruptionsAllowed": left, "disruptedPods": disrupted}}
             self._store.put(Spot(BUDGETS, namespace, name), spent)

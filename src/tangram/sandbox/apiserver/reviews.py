@@ -12,11 +12,11 @@ from typing import Final
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import Ask
 from tangram.sandbox.apiserver.identities import MASTERS, OURS, Identities
-from tangram.sandbox.apiserver.own_metadata import moment
 from tangram.sandbox.apiserver.refusals import Fault, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.rules import faulting
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.wire import loose
+from tangram.wire.timestamps import to_second
 
 ACCOUNTS: Final = ("", "serviceaccounts")
 SHORTEST_LIFE_S: Final = 600
@@ -38,7 +38,7 @@ class Reviews:
             case "TokenReview":
                 answered["status"] = self._token_reviewed(spec)
             case "SelfSubjectReview":
-                metadata["creationTimestamp"] = moment(self._now())
+                metadata["creationTimestamp"] = to_second(self._now())
                 answered["status"] = {"userInfo": ask.person.written()}
             case "SelfSubjectRulesReview":
                 everything = {"verbs": ["*"]}
@@ -85,12 +85,12 @@ class Reviews:
                 "name": target.name,
                 "namespace": target.namespace,
                 "uid": account["metadata"]["uid"],
-                "creationTimestamp": moment(self._now()),
+                "creationTimestamp": to_second(self._now()),
             },
             "spec": spec,
             "status": {
                 "token": self._identities.issue(account, bound, spec["audiences"]),
-                "expirationTimestamp": moment(self._now() + timedelta(seconds=life)),
+                "expirationTimestamp": to_second(self._now() + timedelta(seconds=life)),
             },
         }
 

@@ -20,7 +20,7 @@ from tangram.sandbox.apiserver.bodies import (
 )
 from tangram.sandbox.apiserver.changing import MODIFIED_MEANWHILE, Changing, Written
 from tangram.sandbox.apiserver.options import CREATE, PATCH, UPDATE, check_options
-from tangram.sandbox.apiserver.own_metadata import check_identity, check_place, moment
+from tangram.sandbox.apiserver.own_metadata import check_identity, check_place
 from tangram.sandbox.apiserver.patching import (
     apply_json_patch,
     apply_merge_patch,
@@ -34,6 +34,7 @@ from tangram.sandbox.apiserver.schemas import prune
 from tangram.sandbox.apiserver.showing import spot_of
 from tangram.sandbox.apiserver.store import Store, fresh
 from tangram.wire import loose
+from tangram.wire.timestamps import to_second
 
 _MADE_BY_PUT: Final = frozenset({"Lease", "Event"})
 
@@ -133,7 +134,7 @@ class Writer:
                 force=ask.flag("force"),
                 api_version=kind.api_version,
                 subresource=ask.target.subresource,
-                now=moment(self._now()),
+                now=to_second(self._now()),
                 status_apart=kind.subresource("status") is not None,
             )
 

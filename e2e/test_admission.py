@@ -106,14 +106,16 @@ async def test_an_applied_pod_is_completed_and_its_new_limits_are_requested_too(
 async def test_what_other_words_replace_is_gone_from_limits_and_requests(hooks: Hooks, court: Court) -> None:
     async with reviewed(hooks, court):
         asked = {"metax-tech.com/sgpu": 1, "koordinator.sh/gpu": 50}
-        made = await court.api.create(asking(court, asked, initContainers=[container("warm", limits=asked)]))
+        made = await court.api.create(asking(court, asked))
+        init = [container("warm", limits=asked)]
+        early = await court.api.create(asking(court, {}, name="warm", initContainers=init))
     amounts = {
         "metax-tech.com/sgpu": "1",
         "koordinator.sh/gpu-core": "50",
         "koordinator.sh/gpu-memory-ratio": "50",
         "koordinator.sh/gpu.shared": "1",
     }
-    for each in (*made["spec"]["initContainers"], *made["spec"]["containers"]):
+    for each in (*early["spec"]["initContainers"], *made["spec"]["containers"]):
         assert each["resources"] == {"limits": amounts, "requests": amounts}
     assert made["metadata"]["annotations"] == {"metax-tech.com/sgpu-qos-policy": "best-effort"}
 

@@ -106,6 +106,8 @@ class AgentApi(SmallApiServer):
         body: Object = self.requests[-1][3]
         if request.method in ("PATCH", "POST"):
             self.writes.append((request.method, request.path, body))
+        if request.method == "PATCH" and request.path == f"{NODE_PATH}/status":
+            return web.json_response(self.put(NODE_PATH, _with_status(self.node, body)))
         if request.method != "PATCH" or request.path not in self.objects:
             return None
         present = self.objects[request.path]
@@ -114,6 +116,15 @@ class AgentApi(SmallApiServer):
             if asked.get(field) not in (None, known.get(field)):
                 return refusal(409, "Conflict", f"{field} is another one")
         return web.json_response(self.put(request.path, merged(present, body)))
+
+
+def _with_status(node: Object, patch: Object) -> Object:
+    """A patch of the node's status: conditions are merged by their types, the rest key by key."""
+    conditions = {each["type"]: each for each in node["status"].get("conditions", ())}
+    for each in patch["status"].get("conditions", ()):
+        conditions[each["type"]] = {**conditions.get(each["type"], {}), **each}
+    changed = merged(node, patch)
+    return {**changed, "status": {**changed["status"], "conditions": list(conditions.values())}}
 
 
 def pod_path(name: str) -> str:

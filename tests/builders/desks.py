@@ -57,6 +57,9 @@ class ScriptedDesk:
         self.nodes = tuple(nodes)
         return await self._answer("explain_manifest", body, caller)
 
+    async def device_summaries(self, node: str | None) -> Reply:
+        return await self._answer("device_summaries", (node or "").encode())
+
     async def metrics(self, *, gzipped: bool) -> Reply:  # noqa: ARG002 - a page this small is sent as it is
         return Reply(b"cards 8\n", kind="text/plain; version=0.0.4")
 

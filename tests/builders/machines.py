@@ -15,6 +15,7 @@ from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.sandbox import accounts
 from tangram.sandbox.apiserver.server import Running, serving_api
+from tangram.sandbox.kinds import install_kinds
 from tangram.sandbox.nodes.described import read_machines
 from tangram.sandbox.nodes.machine import Machine
 from tangram.sandbox.nodes.machines import Machines
@@ -163,6 +164,7 @@ async def machines_of(
     with short_directory() as made:
         async with serving_api() as running, Api(running.connection()) as api:
             await accounts.make_accounts(api)
+            await install_kinds(api)
             machines = Machines(
                 read_machines(document),
                 api=api,

@@ -122,6 +122,8 @@ class World:
         self.failures: list[Exception] = []
         """Raised by the next calls, after they were carried out where `lost` says so."""
         self.lost = False
+        self.unlisted: Exception | None = None
+        """Raised by every list."""
         self.protected: set[str] = set()
         """Pods that no eviction may touch."""
         self.evicted: list[str] = []
@@ -253,6 +255,8 @@ class _FakeApi:
 
     async def pages(self, path: str, query: Mapping[str, str], _size: int) -> AsyncIterator[Object]:
         self._world.calls.append(("LIST", path, dict(query)))
+        if self._world.unlisted is not None:
+            raise self._world.unlisted
         wanted = query.get("fieldSelector", "").removeprefix("spec.nodeName=")
         pods = self._world.pods.values()
         yield {"items": [deepcopy(each) for each in pods if each["spec"].get("nodeName") == wanted]}

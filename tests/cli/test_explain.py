@@ -162,6 +162,22 @@ def test_a_refused_pod_gets_every_sentence_with_its_code() -> None:
 
 
 @pytest.mark.usefixtures("files")
+def test_a_pod_in_koordinators_words_is_explained_like_any_other() -> None:
+    words = {"koordinator.sh/gpu": 50, "metax-tech.com/sgpu": 1}
+    asks = pod("koord", words)
+    Path("koord.yaml").write_text(yaml.safe_dump(asks))
+    (only,) = explained("-f", "koord.yaml", "--cluster", "cluster.yaml")["pods"]
+    assert (only["verdict"], only["node"]) == ("fits", "one")
+    hint = {"scheduling.koordinator.sh/numa-topology-spec": '{"numaTopologyPolicy":"Restricted"}'}
+    labels = {"koordinator.sh/gpu-isolation-provider": "HAMi-core"}
+    asks["metadata"] = {"name": "koord", "annotations": hint, "labels": labels}
+    Path("hinted.yaml").write_text(yaml.safe_dump(asks))
+    (only,) = explained("-f", "hinted.yaml", "--cluster", "cluster.yaml")["pods"]
+    assert only["verdict"] == "refused"
+    assert [refusal["code"] for refusal in only["refusals"]] == ["hint-unsupported", "isolation-provider"]
+
+
+@pytest.mark.usefixtures("files")
 def test_cautions_are_shown_as_warnings() -> None:
     Path("whole.yaml").write_text(
         yaml.safe_dump(pod("whole", {"metax-tech.com/sgpu": 1, "metax-tech.com/vmemory": "8Gi"}))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tangram.drivers.pcie import LEVEL_OF_WORD, WORD_OF_LEVEL, addresses_in, level_between
+from tangram.drivers.pcie import LEVEL_OF_WORD, WORD_OF_LEVEL, addresses_in, level_between, root_complex
 from tangram.model.topology import PcieLevel
 from tangram.units.na import NA, Maybe
 
@@ -57,3 +57,18 @@ def test_distance_is_the_same_both_ways(one: list[str], other: list[str], a: int
 
 def test_words_and_levels_are_one_to_one() -> None:
     assert {WORD_OF_LEVEL[level] for level in LEVEL_OF_WORD.values()} == set(LEVEL_OF_WORD)
+
+
+@pytest.mark.parametrize(
+    ("path", "root"),
+    [
+        pytest.param(
+            "/sys/devices/pci0000:0a/0000:0a:01.0/0000:0b:00.0", "pci0000:0a", id="below a root port"
+        ),
+        pytest.param("/sys/devices/pci10000:e0/10000:e0:1d.0", "pci10000:e0", id="a long domain"),
+        pytest.param("/sys/devices/pci00fa:3a/00fa:3a:00.0/00fa:3b:00.0", "pci00fa:3a", id="letters"),
+        pytest.param("", "", id="nothing known"),
+    ],
+)
+def test_the_root_complex_is_the_one_in_the_kernels_path(path: str, root: str) -> None:
+    assert root_complex(addresses_in(path)) == root

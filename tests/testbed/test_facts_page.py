@@ -11,6 +11,7 @@ PAGES = (
     ROOT / "docs" / "gpu-device-tests.md",
     ROOT / "docs" / "scheduler-tests.md",
     ROOT / "docs" / "sandbox-tests.md",
+    ROOT / "docs" / "koordinator-tests.md",
 )
 
 

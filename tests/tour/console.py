@@ -27,6 +27,13 @@ _RULES: Final = (
     Rule("address of a pod", re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "ADDRESS"),
     Rule("number of a slice on its card", re.compile(r"\bslice \d+:|#\d+(?=;)"), "NUMBER"),
     Rule("random end of a name", re.compile(r"-(?:MADE|[bcdfghjklmnpqrstvwxz2456789]{5})\b"), "-RANDOM"),
+    Rule("time of an object", re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
+    Rule(
+        "identity and version of an object",
+        re.compile(r"(?<=uid: )[0-9a-f-]{36}|(?<=Version: )\"\d+\""),
+        "MADE",
+    ),
+    Rule("how often an object was changed", re.compile(r"(?<=generation: )\d+"), "MADE"),
     Rule("empty cells at the end of a line", re.compile(r" +$", re.MULTILINE), ""),
 )
 

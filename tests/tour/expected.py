@@ -297,5 +297,13 @@ OWN_CLUSTER: Final = (
         ),
         cluster="cluster.yaml",
     ),
+    Example(
+        "35-koordinator-user-page",
+        (
+            Made("device-config.yaml"),
+            Runs("pod.yaml", {"vgpu": one("gpu-1", (0,), "1 GiB", 10)}),
+        ),
+        cluster="cluster.yaml",
+    ),
 )
 TOUR: Final = (*USUAL, *OWN_CLUSTER)

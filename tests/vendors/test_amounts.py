@@ -41,6 +41,7 @@ BAD_NUMBERS = {
     "1e400": Code.AMOUNT_TOO_LARGE,
 }
 ZERO_IS_LEGAL = {"metax-tech.com/vcore", "mthreads.com/sgpu-core"}
+ZERO_SAYS_NOTHING = {"koordinator.sh/gpu-memory", "koordinator.sh/gpu-memory-ratio"}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ ZERO_IS_LEGAL = {"metax-tech.com/vcore", "mthreads.com/sgpu-core"}
         pytest.param(resource, text, code, id=f"{resource} {text[:9] or 'empty'}")
         for resource in COUNTED
         for text, code in BAD_NUMBERS.items()
-        if code is not Code.AMOUNT_ZERO or resource not in ZERO_IS_LEGAL
+        if code is not Code.AMOUNT_ZERO or resource not in ZERO_IS_LEGAL | ZERO_SAYS_NOTHING
     ],
 )
 def test_a_bad_number_is_refused_under_its_own_code(

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from tangram.model.cards import QosPolicy, Vendor
+from tangram.model.pods import Container, Pod, Role
 from tangram.model.requests import Ask, AskKind, Vocabulary
+from tangram.units.ids import NodeName
 from tangram.units.memory import from_gib, from_mib
-from tangram.vendors.admission import Admission
+from tangram.vendors.admission import Admission, admit
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.protocol import Mutation, RemoveResource, SetAnnotation, SetLimit
 from tangram.vendors.settings import AdmissionSettings
 
 Answer = Callable[..., Admission]
+PodOf = Callable[..., Pod]
 
 GPU = "koordinator.sh/gpu"
 SHARED = "koordinator.sh/gpu.shared"
@@ -258,9 +262,27 @@ def test_two_vocabularies_in_one_container_are_refused(admitted: Answer, foreign
     assert code == Code.KOORDINATOR_MIXED_WORDS
 
 
-def test_containers_of_one_pod_may_use_different_vocabularies(admitted: Answer) -> None:
-    answer = admitted({CORE: "10", MEMORY: "1Gi", SGPU: "1"}, {SGPU: "1", "metax-tech.com/vcore": "10"})
-    assert answer.refusals == ()
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param({CORE: "10", MEMORY: "1Gi", SGPU: "1"}, id="in the same words"),
+        pytest.param({SGPU: "1", "metax-tech.com/vcore": "10"}, id="in the vendor's words"),
+        pytest.param({"metax-tech.com/gpu": "1"}, id="a whole card"),
+        pytest.param({CORE: "12", MEMORY: "1Gi", VGPU: "1"}, id="of the other vendor"),
+    ],
+)
+@pytest.mark.parametrize("role", Role)
+def test_one_container_asks_in_koordinators_words(pod_of: PodOf, second: dict[str, str], role: Role) -> None:
+    """Its annotation holds one list of cards, so nobody could tell whose the second container's are."""
+    first = Container("main", role, limits={CORE: "10", MEMORY: "1Gi", SGPU: "1"})
+    plain = Container("plain")
+    assert admit(pod_of(first, plain)).refusals == ()
+    (refusal,) = admit(pod_of(first, plain, Container("second", limits=second))).refusals
+    assert (refusal.code, refusal.container) == (Code.KOORDINATOR_SEVERAL_CONTAINERS, "second")
+    bound = msgspec.structs.replace(
+        pod_of(first, Container("second", limits=second)), node_name=NodeName("n1")
+    )
+    assert admit(bound).request is not None, "what another scheduler has bound is counted all the same"
 
 
 def test_a_slice_above_the_largest_card_is_refused_when_that_is_known(admitted: Answer) -> None:

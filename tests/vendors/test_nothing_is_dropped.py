@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from tangram.model.cards import Vendor
 from tangram.model.pods import Container, Pod, PodRef, Role
-from tangram.model.topology import TopologyScope
-from tangram.units.ids import Namespace, PodName, PodUid
+from tangram.units.ids import Namespace, NodeName, PodName, PodUid
 from tangram.units.memory import from_gib
 from tangram.units.refusal import quoted
 from tangram.vendors.admission import admit
@@ -18,8 +17,11 @@ from tangram.vendors.names import (
     CARD_POLICY,
     CARD_WEIGHTS,
     KOORDINATOR_CORE,
+    KOORDINATOR_FORMER_NAMES,
     KOORDINATOR_GPU,
     KOORDINATOR_MEMORY,
+    KOORDINATOR_OTHER_DEVICES,
+    KOORDINATOR_OTHER_VENDORS,
     KOORDINATOR_RATIO,
     KOORDINATOR_RESOURCES,
     KOORDINATOR_SHARED,
@@ -29,6 +31,8 @@ from tangram.vendors.names import (
 )
 from tangram.vendors.protocol import RemoveResource, SetAnnotation, SetLimit
 from tangram.vendors.settings import AdmissionSettings
+from tangram.wire.koordinator import names as koordinator
+from tangram.wire.koordinator.hints import read_hints
 
 OURS = metax.RESOURCES | mthreads.RESOURCES | KOORDINATOR_RESOURCES
 ANNOTATIONS = {
@@ -49,6 +53,13 @@ ANNOTATIONS = {
     mthreads.AVOID_UUIDS: ["MT-1, MT-2"],
     mthreads.USE_PRODUCTS: ["MTT S4000"],
     mthreads.AVOID_PRODUCTS: ["S5000"],
+    koordinator.ALLOCATE_HINT: [
+        '{"gpu":{"requiredTopologyScope":"PCIe"}}',
+        '{"rdma":{"selector":{"a":"b"}}}',
+    ],
+    koordinator.JOINT_ALLOCATE: ['{"deviceTypes":["gpu"]}', '{"deviceTypes":["gpu","rdma"]}'],
+    koordinator.PARTITION_SPEC: ["{}", '{"ringBusBandwidth":"200Gi"}'],
+    koordinator.NUMA_TOPOLOGY_SPEC: ['{"numaTopologyPolicy":"SingleNUMANode"}', '{"numaTopologyPolicy":""}'],
 }
 WITHOUT_TEXT = {Code.NO_CONTAINERS, Code.PRIVILEGED, Code.ONE_CARD_PER_POD, Code.LIST_FOR_ONE_VENDOR}
 """Faults that lie in no single text."""
@@ -56,7 +67,10 @@ WITHOUT_TEXT = {Code.NO_CONTAINERS, Code.PRIVILEGED, Code.ONE_CARD_PER_POD, Code
 numbers = st.sampled_from(["0", "1", "2", "4", "10", "16", "25", "32", "96", "100", "192", "200"])
 odd_numbers = st.sampled_from(["-1", "1.5", "500m", "2k", "1Gi", "512Ki", "1e30", "1e999", "Ki", "+1", "33"])
 texts = st.one_of(numbers, odd_numbers, st.text(max_size=12))
-anything = st.dictionaries(st.sampled_from([*sorted(OURS), "cpu", "memory"]), texts, max_size=5)
+BESIDE = KOORDINATOR_OTHER_DEVICES | KOORDINATOR_OTHER_VENDORS | frozenset(KOORDINATOR_FORMER_NAMES)
+anything = st.dictionaries(
+    st.sampled_from([*sorted(OURS), *sorted(BESIDE), "cpu", "memory"]), texts, max_size=5
+)
 
 counts = st.sampled_from(["1", "1", "1", "2", "3"])
 percents = st.sampled_from(["0", "10", "50", "100", "200"])
@@ -113,13 +127,17 @@ def pods(draw: st.DrawFn) -> Pod:
     keys = draw(st.lists(st.sampled_from(sorted(ANNOTATIONS)), max_size=4, unique=True))
     first = tuple(draw(containers(f"c{number}")) for number in range(draw(st.integers(0, 2))))
     last = msgspec.structs.replace(draw(containers("last")), role=Role.APP)
+    annotations = {
+        key: draw(st.text(max_size=12) if strange else st.sampled_from(ANNOTATIONS[key])) for key in keys
+    }
+    labels = {koordinator.ISOLATION_PROVIDER: draw(st.text(max_size=12))} if strange else {}
     return Pod(
         ref=PodRef(Namespace("default"), PodName("demo"), PodUid("uid-1")),
         containers=first if strange else (*first, last),
-        annotations={
-            key: draw(st.text(max_size=12) if strange else st.sampled_from(ANNOTATIONS[key])) for key in keys
-        },
-        required_scope=draw(st.sampled_from(TopologyScope)) if strange else None,
+        annotations=annotations,
+        labels=labels,
+        node_name=draw(st.sampled_from([None, None, None, NodeName("n1")])),
+        hints=read_hints(annotations, labels),
     )
 
 
@@ -187,7 +205,7 @@ def test_a_container_that_names_our_resources_is_asked_for_or_blamed(
 @given(pods(), all_settings)
 def test_every_refusal_has_a_known_code_and_a_whole_sentence(pod: Pod, settings: AdmissionSettings) -> None:
     answer = admit(pod, settings)
-    sources = [pod.annotations]
+    sources = [pod.annotations, pod.labels]
     sources += [source for each in pod.containers for source in (each.limits, each.requests)]
     read = {quoted(text) for source in sources for text in source.values()}
     for refusal in answer.refusals:
@@ -204,6 +222,7 @@ def test_every_refusal_has_a_known_code_and_a_whole_sentence(pod: Pod, settings:
 @given(pods(), all_settings)
 def test_a_pod_reads_the_same_after_its_own_mutations(pod: Pod, settings: AdmissionSettings) -> None:
     """The webhook sees a pod before it was changed, the scheduler after; both must mean the same cards."""
+    pod = msgspec.structs.replace(pod, node_name=None)
     first = admit(pod, settings)
     again = admit(as_admitted(pod, first.mutations), settings)
     assert again.request == first.request

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
-from tangram.model.pods import Container, Pod
+from tangram.model.pods import Container, Hints, Pod, ScopeWish
+from tangram.model.refusals import Refusal
 from tangram.model.requests import CardOrder, CardWeights, NodePolicy, Request
 from tangram.model.topology import TopologyScope
+from tangram.units.ids import NodeName
 from tangram.vendors.admission import Admission, admit
 from tangram.vendors.codes import CautionCode, Code
 
@@ -137,30 +140,60 @@ def test_an_unknown_scope_is_refused(admitted: Answer) -> None:
     assert only_code(admitted(METAX, annotations={SCOPE: "rack"})) == Code.SCOPE_UNKNOWN
 
 
+LINK, PCIE, NUMA_NODE, NODE = TopologyScope
+
+
+def hinted(*scopes: TopologyScope) -> Hints:
+    return Hints(scopes=tuple(ScopeWish(f"annotation {scope}-hint is 'x'", scope) for scope in scopes))
+
+
 @pytest.mark.parametrize(
-    ("ours", "hinted", "scope"),
+    ("ours", "hints", "scope"),
     [
-        pytest.param(None, TopologyScope.PCIE, TopologyScope.PCIE, id="the hint alone"),
-        pytest.param("numa", None, TopologyScope.NUMA, id="ours alone"),
-        pytest.param("numa", TopologyScope.NUMA, TopologyScope.NUMA, id="both agree"),
-        pytest.param("link", TopologyScope.NUMA, None, id="both differ"),
+        pytest.param(None, (PCIE,), PCIE, id="the hint alone"),
+        pytest.param("numa", (), NUMA_NODE, id="ours alone"),
+        pytest.param("numa", (NUMA_NODE,), NUMA_NODE, id="both agree"),
+        pytest.param("node", (LINK,), LINK, id="linked cards are of one node"),
+        pytest.param("pcie", (NUMA_NODE,), PCIE, id="one switch is on one NUMA node"),
+        pytest.param(None, (NODE, NUMA_NODE, PCIE), PCIE, id="three that lie within each other"),
+        pytest.param("link", (NUMA_NODE,), None, id="linked cards may be of two NUMA nodes"),
+        pytest.param(None, (LINK, PCIE), None, id="two hints of which neither holds the other"),
+        pytest.param("node", (NUMA_NODE, LINK), None, id="one that all hold does not help"),
     ],
 )
-def test_koordinators_hint_and_our_scope_must_agree(
+def test_every_scope_that_was_asked_for_is_met_by_one_or_the_pod_is_refused(
     pod_of: Callable[..., Pod],
     ours: str | None,
-    hinted: TopologyScope | None,
+    hints: tuple[TopologyScope, ...],
     scope: TopologyScope | None,
 ) -> None:
     plain = pod_of(Container("main", limits=METAX), annotations={} if ours is None else {SCOPE: ours})
-    pod = Pod(
-        ref=plain.ref, containers=plain.containers, annotations=plain.annotations, required_scope=hinted
-    )
-    answer = admit(pod)
+    answer = admit(msgspec.structs.replace(plain, hints=hinted(*hints)))
     if scope is None:
         assert only_code(answer) == Code.SCOPE_CONFLICT
+        assert "which means 'link'" in answer.refusals[0].sentence
     else:
         assert request_of(answer).required_scope is scope
+
+
+@pytest.mark.parametrize(
+    ("annotation", "hint"), [(None, True), ("true", False), ("true", True), ("false", True)]
+)
+def test_numa_nodes_come_first_when_anybody_says_so(
+    pod_of: Callable[..., Pod], annotation: str | None, *, hint: bool
+) -> None:
+    notes = {} if annotation is None else {NUMA: annotation}
+    pod = pod_of(Container("main", limits=METAX), annotations=notes)
+    assert request_of(admit(msgspec.structs.replace(pod, hints=Hints(numa_first=hint)))).numa_first
+
+
+def test_how_a_bound_pod_was_to_be_placed_no_longer_matters(pod_of: Callable[..., Pod]) -> None:
+    """Another scheduler may have honoured what this one cannot, and what the pod holds must be counted."""
+    refused = Hints(scopes=hinted(LINK, NUMA_NODE).scopes, refusals=(Refusal("x", "no."),))
+    pod = msgspec.structs.replace(pod_of(Container("main", limits=METAX)), hints=refused)
+    assert [refusal.code for refusal in admit(pod).refusals] == ["x", Code.SCOPE_CONFLICT]
+    bound = msgspec.structs.replace(pod, node_name=NodeName("n1"))
+    assert request_of(admit(bound)).required_scope is None
 
 
 def test_annotations_of_a_pod_without_cards_are_not_our_business(admitted: Answer) -> None:

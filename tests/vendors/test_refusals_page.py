@@ -10,13 +10,13 @@ import msgspec
 
 from tangram.model.cards import Vendor
 from tangram.model.pods import Container, Pod, PodRef, Role
-from tangram.model.topology import TopologyScope
 from tangram.units.ids import Namespace, PodName, PodUid
 from tangram.units.memory import from_gib
 from tangram.vendors.admission import admit
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.crowded import MOST_CONTAINERS
 from tangram.vendors.settings import AdmissionSettings
+from tangram.wire.koordinator.hints import read_hints
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "refusals.md"
 OTHERS = "\n## When the cluster has a say"
@@ -26,6 +26,8 @@ RENAMED = AdmissionSettings(renamed={"example.com/share": "metax-tech.com/sgpu"}
 
 SGPU = {"metax-tech.com/sgpu": "1"}
 VGPU = {"mthreads.com/vgpu": "1"}
+HINT = "scheduling.koordinator.sh/device-allocate-hint"
+NUMA = "scheduling.koordinator.sh/numa-topology-spec"
 SLICE = {"koordinator.sh/gpu-core": "10", "koordinator.sh/gpu-memory": "1Gi"}
 
 
@@ -34,14 +36,17 @@ def pod(
     notes: dict[str, str] | None = None,
     requests: dict[str, str] | None = None,
     privileged: bool = False,
-    hint: TopologyScope | None = None,
+    labels: dict[str, str] | None = None,
 ) -> Pod:
     """A pod with one container for each mapping of limits; requests and privilege go to the first."""
     names = ("main", "second")
     containers = [Container(name, limits=each) for name, each in zip(names, limits, strict=False)]
     containers[0] = msgspec.structs.replace(containers[0], requests=requests or {}, privileged=privileged)
     ref = PodRef(Namespace("default"), PodName("demo"), PodUid("uid-1"))
-    return Pod(ref=ref, containers=tuple(containers), annotations=notes or {}, required_scope=hint)
+    hints = read_hints(notes or {}, labels or {})
+    return Pod(
+        ref=ref, containers=tuple(containers), annotations=notes or {}, labels=labels or {}, hints=hints
+    )
 
 
 def init_only() -> Pod:
@@ -85,13 +90,28 @@ REFUSED: dict[Code, Pod] = {
     Code.KOORDINATOR_CORE_MISSING: pod({**SGPU, "koordinator.sh/gpu-memory": "1Gi"}),
     Code.KOORDINATOR_UNIT: pod({**SGPU, "koordinator.sh/gpu": "150"}),
     Code.KOORDINATOR_COUNT_MISMATCH: pod({**SLICE, "metax-tech.com/sgpu": "2"}),
+    Code.KOORDINATOR_SEVERAL_CONTAINERS: pod({**SLICE, **SGPU}, {**SLICE, **SGPU}),
+    Code.KOORDINATOR_OTHER_VENDOR: pod({**SLICE, **SGPU, "nvidia.com/gpu": "1"}),
+    Code.KOORDINATOR_OTHER_DEVICE: pod({**SLICE, **SGPU, "koordinator.sh/rdma": "100"}),
+    Code.KOORDINATOR_FORMER_NAME: pod({**SGPU, "kubernetes.io/gpu-core": "10"}),
     Code.NODE_POLICY_UNKNOWN: pod(SGPU, notes={"hami.io/node-scheduler-policy": "bin-pack"}),
     Code.CARD_POLICY_UNKNOWN: pod(SGPU, notes={"hami.io/gpu-scheduler-policy": "binpack,fastest"}),
     Code.CARD_POLICY_REPEATED: pod(SGPU, notes={"hami.io/gpu-scheduler-policy": "numa,binpack,numa"}),
     Code.WEIGHTS_MALFORMED: pod(SGPU, notes={"hami.io/device-scoring-weights": "slot=1,core=1"}),
     Code.NOT_A_BOOLEAN: pod(SGPU, notes={"nvidia.com/numa-bind": "yes"}),
     Code.SCOPE_UNKNOWN: pod(SGPU, notes={"tangram.dev/required-scope": "rack"}),
-    Code.SCOPE_CONFLICT: pod(SGPU, notes={"tangram.dev/required-scope": "link"}, hint=TopologyScope.NUMA),
+    Code.SCOPE_CONFLICT: pod(
+        SGPU, notes={"tangram.dev/required-scope": "link", NUMA: '{"numaTopologyPolicy":"SingleNUMANode"}'}
+    ),
+    Code.HINT_MALFORMED: pod(SGPU, notes={HINT: "PCIe"}),
+    Code.HINT_FIELD_UNKNOWN: pod(SGPU, notes={HINT: '{"gpu":{"requiredScope":"PCIe"}}'}),
+    Code.HINT_SCOPE_UNKNOWN: pod(SGPU, notes={HINT: '{"gpu":{"requiredTopologyScope":"Rack"}}'}),
+    Code.HINT_WORD_UNKNOWN: pod(SGPU, notes={NUMA: '{"numaTopologyPolicy":"single"}'}),
+    Code.HINT_UNSUPPORTED: pod(SGPU, notes={NUMA: '{"numaTopologyPolicy":"Restricted"}'}),
+    Code.HINT_OTHER_DEVICE: pod(
+        SGPU, notes={"scheduling.koordinator.sh/device-joint-allocate": '{"deviceTypes":["gpu","rdma"]}'}
+    ),
+    Code.ISOLATION_PROVIDER: pod(SGPU, labels={"koordinator.sh/gpu-isolation-provider": "HAMi-core"}),
     Code.QOS_UNKNOWN: pod(SGPU, notes={"metax-tech.com/sgpu-qos-policy": "fast"}),
     Code.APP_CLASS_UNKNOWN: pod(SGPU, notes={"metax-tech.com/sgpu-app-class": "Online"}),
     Code.APP_CLASS_SEVERAL_CARDS: pod(
@@ -154,7 +174,7 @@ def example(of: Pod) -> str:
     if len(of.containers) > len(few):
         parts.append(f"{len(of.containers) - 1} more containers")
     notes = [f"`{key}: {text}`" for key, text in of.annotations.items()]
-    notes += [f"Koordinator's hint `{of.required_scope}`"] if of.required_scope else []
+    notes += [f"label `{key}: {text}`" for key, text in of.labels.items()]
     return "<br>".join(["<br>beside<br>".join(parts), *notes])
 
 

@@ -11,6 +11,7 @@ from tangram.model.nodes import Node
 from tangram.vendors.admission import admit
 from tangram.wire.binding import binding_writes
 from tangram.wire.inventory import INVENTORY, Inventory, encode_inventory
+from tangram.wire.koordinator.device import read_device
 from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import read_tenant
@@ -32,6 +33,18 @@ NODES = [
         manifests.node("ours", annotations={INVENTORY: encode_inventory(Inventory(SLICED.cards))})
     ).node,
     read_node(
+        manifests.node("described", capacity={"metax-tech.com/sgpu": "64"}),
+        read_device(
+            manifests.device(*[manifests.device_entry(index) for index in range(4)], name="described")
+        )[0],
+    ).node,
+    read_node(
+        manifests.node("told", annotations={INVENTORY: encode_inventory(Inventory(SLICED.cards))}),
+        read_device(
+            manifests.device(*[manifests.device_entry(9 - index) for index in range(4)], name="told")
+        )[0],
+    ).node,
+    read_node(
         manifests.node(
             "mthreads",
             capacity={
@@ -47,11 +60,13 @@ NODES = [
 METAX = {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "10", "metax-tech.com/vmemory": "4"}
 MTHREADS = {"mthreads.com/vgpu": "1", "mthreads.com/sgpu-memory": "32", "mthreads.com/sgpu-core": "8"}
 KOORDINATOR = {
+    "koordinator.sh/gpu.shared": "1",
     "koordinator.sh/gpu-core": "10",
     "koordinator.sh/gpu-memory": "4Gi",
     "metax-tech.com/sgpu": "1",
 }
 WHOLE_IN_KOORDINATORS_WORDS = {
+    "koordinator.sh/gpu.shared": "2",
     "koordinator.sh/gpu-core": "200",
     "koordinator.sh/gpu-memory-ratio": "200",
     "metax-tech.com/sgpu": "2",

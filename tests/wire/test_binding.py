@@ -193,6 +193,11 @@ def test_containers_that_share_a_card_are_one_entry_of_what_they_hold_at_most() 
     assert written["metax-tech.com/gpu-devices-allocated"] == '[[{"uuid":"GPU-0","compute":30,"vRam":16384}]]'
 
 
+def test_in_koordinators_words_the_plugins_key_has_one_inner_list_whatever_the_containers() -> None:
+    written = koordinator(app(), app(share(0, 4, 10)), app())
+    assert written["metax-tech.com/gpu-devices-allocated"] == '[[{"uuid":"GPU-0","compute":10,"vRam":4096}]]'
+
+
 def test_a_share_the_plugin_cannot_make_is_refused_in_koordinators_words() -> None:
     tiny = Share(CardUuid("GPU-0"), 0, Bytes(1000), 10)
     with pytest.raises(WireError, match="gpu memory must not be less than 1048576 bytes"):

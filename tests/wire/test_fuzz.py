@@ -14,11 +14,12 @@ from tangram.wire import hami, loose, metax_allocated, metax_listing, metax_topo
 from tangram.wire.card_numbers import decode_numbers
 from tangram.wire.errors import WireError
 from tangram.wire.inventory import INVENTORY, decode_inventory
+from tangram.wire.koordinator import names
 from tangram.wire.koordinator.allocated import decode_allocated, gpu_share
 from tangram.wire.koordinator.cards import cards_of
 from tangram.wire.koordinator.device import device_object, read_device
 from tangram.wire.koordinator.device_info import decode_device_infos
-from tangram.wire.koordinator.hints import required_scope
+from tangram.wire.koordinator.hints import read_hints
 from tangram.wire.koordinator.node_resources import node_resources
 from tangram.wire.koordinator.partitions import decode_partitions
 from tangram.wire.moments import bound_at
@@ -102,6 +103,7 @@ NAMES = st.sampled_from(
         *["koordinator.sh/gpu.shared", "node.koordinator.sh/gpu-vendor"],
     ]
 )
+HINT_KEYS = [names.ALLOCATE_HINT, names.JOINT_ALLOCATE, names.PARTITION_SPEC, names.NUMA_TOPOLOGY_SPEC]
 ANNOTATIONS = [
     INVENTORY,
     metax_listing.NODE_DEVICES,
@@ -114,7 +116,7 @@ ANNOTATIONS = [
     hami.MTHREADS_ALLOCATED,
     hami.NODE,
     "scheduling.koordinator.sh/device-allocated",
-    "scheduling.koordinator.sh/device-allocate-hint",
+    *HINT_KEYS,
     "scheduling.koordinator.sh/gpu-partitions",
     "metax-tech.com/sgpu-qos-policy",
     "metax-tech.com/sgpu-app-class",
@@ -173,7 +175,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "device-info": decode_device_infos,
     "device-allocated": decode_allocated,
     "partitions": decode_partitions,
-    "hint": lambda text: required_scope({"scheduling.koordinator.sh/device-allocate-hint": text}),
+    "hints": lambda text: read_hints(dict.fromkeys(HINT_KEYS, text), {names.ISOLATION_PROVIDER: text}),
 }
 
 

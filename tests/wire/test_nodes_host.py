@@ -12,6 +12,8 @@ CORDON = "hami.io/device-cordon"
 SCORES = "metax-tech.com/gpu.topology.scores"
 LOSSES = "metax-tech.com/gpu.topology.losses"
 
+CORE, MEMORY = "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory"
+
 
 def test_the_host_is_what_is_allocatable() -> None:
     read = read_node(
@@ -110,3 +112,21 @@ def test_both_vendors_on_one_node_keep_their_links_apart() -> None:
     assert read.topology is not None
     assert read.topology.size == len(read.cards) == 3
     assert [(link.a, link.b) for link in read.topology.links] == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "capacity", "expected"),
+    [
+        pytest.param({"cpu": "1"}, {CORE: "100"}, (), id="only capacity, which kubelets do not look at"),
+        pytest.param(
+            {CORE: "200", MEMORY: "128Gi"}, None, (None, None, 200, 128 * 2**30, None), id="some of the names"
+        ),
+        pytest.param({CORE: "0"}, {CORE: "100"}, (None, None, 0, None, None), id="a name left at 0"),
+        pytest.param(None, {CORE: "100"}, (None, None, 100, None, None), id="no allocatable at all"),
+        pytest.param({CORE: "much"}, None, (None, None, None, None, None), id="nonsense"),
+    ],
+)
+def test_koordinators_amounts_are_what_the_nodes_kubelet_finds(
+    allocatable: object, capacity: object, expected: tuple[int | None, ...]
+) -> None:
+    assert read_node(node(allocatable=allocatable, capacity=capacity)).node.host.counted == expected

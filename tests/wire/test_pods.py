@@ -139,30 +139,10 @@ def test_init_is_done_when_every_ordinary_init_container_ended_well(statuses: ob
     assert read_pod({**manifest, "status": {"initContainerStatuses": statuses}}).init_done is done
 
 
-@pytest.mark.parametrize(
-    ("word", "scope"),
-    [
-        ("Device", TopologyScope.LINK),
-        ("PCIe", TopologyScope.PCIE),
-        ("NUMANode", TopologyScope.NUMA),
-        ("Node", TopologyScope.NODE),
-    ],
-)
-def test_koordinators_hint_sets_the_required_scope(word: str, scope: TopologyScope) -> None:
-    hint = f'{{"gpu":{{"requiredTopologyScope":"{word}"}}}}'
-    assert read_pod(pod(annotations={HINT: hint})).required_scope is scope
-
-
-@pytest.mark.parametrize("hint", ["", "{}", "null", '{"rdma":{}}', '{"gpu":null}', '{"gpu":{"selector":{}}}'])
-def test_a_hint_that_says_nothing_about_scope_changes_nothing(hint: str) -> None:
-    read = read_pod(pod(annotations={HINT: hint}))
-    assert (read.required_scope, read.problems) == (None, ())
-
-
-@pytest.mark.parametrize("hint", ["{", "[]", "7", '{"gpu":{"requiredTopologyScope":"Rack"}}', "[" * 100_000])
-def test_an_unreadable_hint_is_a_refusal_because_ignoring_it_would_place_anywhere(hint: str) -> None:
-    read = read_pod(pod(annotations={HINT: hint}))
-    assert read.required_scope is None
-    assert [each.code for each in read.problems] in (["hint-malformed"], ["hint-scope-unknown"])
-    assert HINT in read.problems[0].sentence
-    assert len(read.problems[0].sentence) < 300
+def test_koordinators_hints_are_read_with_the_pod() -> None:
+    hint = '{"gpu":{"requiredTopologyScope":"PCIe"}}'
+    labels = {"koordinator.sh/gpu-isolation-provider": "HAMi-core"}
+    read = read_pod(pod(annotations={HINT: hint}, metadata={"labels": labels}))
+    assert [wish.scope for wish in read.hints.scopes] == [TopologyScope.PCIE]
+    assert [refusal.code for refusal in read.hints.refusals] == ["isolation-provider"]
+    assert read.problems == ()

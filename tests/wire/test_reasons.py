@@ -36,6 +36,7 @@ OUR_WORDS = {
     "CardModeMismatch",
     "NodeAffinityMismatch",
     "NodeInsufficientCpu",
+    "NodeInsufficientKoordinatorAmount",
     "NodeInsufficientMemory",
     "NodeSelectorMismatch",
     "NodeTaintNotTolerated",

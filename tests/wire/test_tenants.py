@@ -213,6 +213,16 @@ def test_koordinators_single_list_goes_to_the_container_that_asked_and_stays() -
     assert shares_of(pod, metax_node()) == [[], [], [held(1)]]
 
 
+def test_what_koordinator_placed_is_held_whatever_hints_it_honoured_that_nobody_else_does() -> None:
+    rdma = "scheduling.koordinator.sh/device-joint-allocate"
+    joint = {DEVICES: allocated(1), rdma: '{"deviceTypes":["gpu","rdma"],"requiredScope":"SamePCIe"}'}
+    pod = bound_pod({**KOORDINATED, "koordinator.sh/rdma": "100", "cpu": "2"}, annotations=joint)
+    tenant = read_tenant(pod, metax_node())
+    assert isinstance(tenant, Tenant)
+    assert [list(each.shares) for each in tenant.allocation.containers] == [[held(1)]]
+    assert (tenant.qos, tenant.host.cpu_milli) == (QosPolicy.BEST_EFFORT, 2000)
+
+
 def test_the_plugins_key_in_koordinators_form_is_read_when_nothing_else_is_there() -> None:
     annotations = {METAX: '[[{"uuid":"GPU-1","compute":10,"vRam":4096}]]'}
     assert shares_of(bound_pod({"cpu": "1"}, KOORDINATED, annotations=annotations), metax_node()) == [

@@ -54,6 +54,8 @@ app.command("tangram.cli.completion:completion", name="completion", help=manual.
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named on the command line, and end the process with its exit status."""
     _open_what_is_closed()
+    # gRPC would write lines of its own beside our sentences; whatever is wrong with a call is raised anyway.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 Answering = Callable[[web.Request], Awaitable[web.Response]]
 Paths = Mapping[str, Mapping[str, Answering]]
-"""Path to method to what answers it."""
+"""Path to method to what answers it. A path that ends in `/*` is any with one more part there."""
 
 
 class NotAnswered(Exception):  # noqa: N818 - says what is the case
@@ -55,7 +55,8 @@ def application(paths: Paths) -> web.Application:
     known = ", ".join(sorted(paths))
 
     async def answer(request: web.Request) -> web.Response:
-        methods = paths.get(request.path)
+        folder, slash, last = request.path.rpartition("/")
+        methods = paths.get(request.path) or (paths.get(f"{folder}{slash}*") if last else None)
         if methods is None:
             return told(f"there is no such path; there are {known}", 404)
         answering = methods.get(request.method)

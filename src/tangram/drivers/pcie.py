@@ -31,6 +31,11 @@ def addresses_in(resolved_path: str) -> tuple[str, ...]:
     return tuple(part for part in resolved_path.lower().split("/") if _ADDRESS.fullmatch(part))
 
 
+def root_complex(path: Sequence[str]) -> str:
+    """The root complex above a path of such addresses, as the kernel calls it (`pci0000:0a`); empty for no path."""
+    return f"pci{_bus(path[0])}" if path else ""
+
+
 def level_between(
     one: Sequence[str], other: Sequence[str], numa_of_one: Maybe[int], numa_of_other: Maybe[int]
 ) -> PcieLevel:

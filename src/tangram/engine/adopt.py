@@ -17,13 +17,15 @@ from tangram.engine.place import Defaults
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
 from tangram.model.cards import AppClass, Card, CardMode
 from tangram.model.nodes import Node
-from tangram.model.requests import Ask, AskKind, CardFilter, Request
+from tangram.model.requests import Ask, AskKind, CardFilter, HostAsk, Request
 from tangram.units.ids import NodeName
 
 
 def adopt(ledger: Ledger, request: Request, node_name: NodeName) -> Tenant:
     """A guess at the pod's cards, marked as one. The ledger is not changed."""
-    relaxed = msgspec.structs.replace(request, cards=CardFilter(), required_scope=None, card_order=())
+    relaxed = msgspec.structs.replace(
+        request, cards=CardFilter(), required_scope=None, card_order=(), host=HostAsk()
+    )
     here = Candidates(names=(node_name,), host_checked=True)
     outcome = filter_nodes(ledger, relaxed, Defaults(), here)
     allocation = outcome.allocation

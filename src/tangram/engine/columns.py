@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangram.model.cards import AppClass, Card, CardMode, QosPolicy, Vendor
+from tangram.model.counted import COUNTED
 from tangram.model.nodes import Node
 from tangram.units.memory import Bytes
 
@@ -120,6 +121,8 @@ class NodeFacts:
     cpu_free: Int64s
     memory_free: Int64s
     pods_free: Int64s
+    counted_free: Int64s
+    """Koordinator's amounts on the last axis, as its kubelet counts them."""
     published_scores: Int32s
     published_losses: Int32s
     product: Int32s
@@ -202,6 +205,7 @@ class Columns:
             cpu_free=np.zeros(rows, np.int64),
             memory_free=np.zeros(rows, np.int64),
             pods_free=np.zeros(rows, np.int64),
+            counted_free=np.zeros((rows, len(COUNTED)), np.int64),
             published_scores=np.full((rows, PUBLISHED_SIZES), NOT_PUBLISHED, np.int32),
             published_losses=np.full((rows, PUBLISHED_SIZES), NOT_PUBLISHED, np.int32),
             product=np.zeros(rows, np.int32),
@@ -252,6 +256,10 @@ class Columns:
         nodes.cpu_free[row] = UNKNOWN_HOST if node.host.cpu_milli is None else node.host.cpu_milli
         nodes.memory_free[row] = UNKNOWN_HOST if node.host.memory is None else node.host.memory
         nodes.pods_free[row] = UNKNOWN_HOST if node.host.pods is None else node.host.pods
+        nodes.counted_free[row] = UNKNOWN_HOST
+        for at, stated in enumerate(node.host.counted):
+            if stated is not None:
+                nodes.counted_free[row, at] = stated
         nodes.published_scores[row] = NOT_PUBLISHED
         nodes.published_losses[row] = NOT_PUBLISHED
         if node.published is not None:

@@ -13,17 +13,20 @@ import numpy as np
 
 from tangram.engine.allocate import allocation_at
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER
-from tangram.engine.filter import EVERY_NODE, Candidates, Outcome, filter_nodes
+from tangram.engine.filter import EVERY_NODE, Candidates, Outcome, filter_nodes, lacking_counted
 from tangram.engine.frag import FragScores
 from tangram.engine.hostrules import first_broken_rule
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults, Placement, StepChoice, steps_of
 from tangram.engine.usage import Hold, plus
+from tangram.engine.view import View
 from tangram.model.cards import AppClass, Card, CardMode, QosPolicy
+from tangram.model.counted import COUNTED, Counted
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
 from tangram.model.requests import Ask, AskKind, Request
 from tangram.model.verdicts import CardRule, CardVerdict, Explanation, NodeRule, NodeVerdict
+from tangram.units.quantity import Format, Quantity
 
 _HOST_RULES = (NodeRule.UNSCHEDULABLE, NodeRule.SELECTOR, NodeRule.AFFINITY, NodeRule.TAINT)
 
@@ -74,6 +77,8 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
         return NodeVerdict(node=node.name, rule=rule, need=request.host.memory, have=free)
     if rule is NodeRule.HOST_PODS:
         return NodeVerdict(node=node.name, rule=rule, need=1)
+    if rule is NodeRule.HOST_COUNTED:
+        return _counted_verdict(node, request, view, at)
     step = steps_of(request)[int(outcome.placement.failed_step[at])]
     cells = _cells(node, outcome, at)
     return NodeVerdict(
@@ -85,6 +90,30 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
         detail="" if request.required_scope is None else request.required_scope.value,
         cards=_card_verdicts(node, request, outcome, at),
     )
+
+
+def _counted_verdict(node: Node, request: Request, view: View, at: int) -> NodeVerdict:
+    """The first of Koordinator's amounts that the node's kubelet would stumble over."""
+    lacking = lacking_counted(view, request)[at]
+    first = int(np.flatnonzero(lacking)[0])
+    stated, free = node.host.counted[first] or 0, int(view.nodes.counted_free[at, first])
+    need = request.host.counted[first]
+    amounts = (stated, stated - free, need)
+    said, taken, asked = (_counted_text(COUNTED[first], amount) for amount in amounts)
+    return NodeVerdict(
+        node=node.name,
+        rule=NodeRule.HOST_COUNTED,
+        need=need,
+        have=free,
+        detail=f"states {COUNTED[first]} {said}, its pods request {taken} and this one {asked}: "
+        "its kubelet would refuse the pod",
+    )
+
+
+def _counted_text(name: Counted, amount: int) -> str:
+    return Quantity.whole(
+        amount, Format.BINARY_SI if name is Counted.MEMORY else Format.DECIMAL_SI
+    ).canonical()
 
 
 def _card_verdicts(node: Node, request: Request, outcome: Outcome, at: int) -> tuple[CardVerdict, ...]:

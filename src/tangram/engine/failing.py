@@ -25,7 +25,7 @@ from tangram.model.verdicts import CardRule, NodeRule
 Positions = NDArray[np.intp]
 
 _ABOUT_CARDS = (NodeRule.CARDS, NodeRule.SCOPE)
-_PODS_IN_THE_WAY = (NodeRule.HOST_CPU, NodeRule.HOST_MEMORY, NodeRule.HOST_PODS)
+_PODS_IN_THE_WAY = (NodeRule.HOST_CPU, NodeRule.HOST_MEMORY, NodeRule.HOST_PODS, NodeRule.HOST_COUNTED)
 _NOBODYS_FAULT = (CardRule.FITS, CardRule.ABSENT, CardRule.VENDOR, CardRule.OTHER_CARD)
 """Rules that say nothing about why a card of the right maker is refused."""
 _RULE_BITS = 8

@@ -168,8 +168,13 @@ def _cards_asked(request: Request, model: CardModel) -> float:
 
 
 def host_room(view: View, request: Request, *, host_checked: bool) -> Rules:
-    """Whether the host has the processors and memory the pod asks for; gone nodes fail here too."""
+    """Whether the host has the processors and memory the pod asks for; gone nodes fail here too.
+
+    Koordinator's amounts are looked at even where kube-scheduler has been: it is told to leave them to us.
+    """
     rule = np.zeros(view.height, np.uint8)
+    if request.host.counted:
+        rule[lacking_counted(view, request).any(axis=1)] = NodeRule.HOST_COUNTED
     if not host_checked:
         # As kube-scheduler does it: whoever asks for none is not stopped by a host that is oversold.
         if request.host.memory:
@@ -179,6 +184,12 @@ def host_room(view: View, request: Request, *, host_checked: bool) -> Rules:
         rule[view.nodes.pods_free < 1] = NodeRule.HOST_PODS
     rule[~view.nodes.live] = NodeRule.NO_SUCH_CARDS
     return rule
+
+
+def lacking_counted(view: View, request: Request) -> Bools:
+    """Per row and name of `COUNTED`, whether the kubelet would find too little of it. Who asks for none needs none."""
+    asked = np.array(request.host.counted, np.int64)
+    return (asked > 0) & (view.nodes.counted_free < asked)
 
 
 def preferences(ledger: Ledger, request: Request, candidates: Candidates, rows: Rows) -> NDArray[np.int32]:

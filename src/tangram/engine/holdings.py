@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER, CardUse, NodeFacts
 from tangram.engine.usage import holds_of
@@ -77,3 +78,5 @@ def apply(holding: Holding, use: CardUse, nodes: NodeFacts, row: int, *, sign: i
         nodes.cpu_free[row] -= sign * host.cpu_milli
     if host.memory:
         nodes.memory_free[row] -= sign * host.memory
+    if host.counted:
+        nodes.counted_free[row] -= sign * np.array(host.counted, np.int64)

@@ -226,9 +226,10 @@ def _tolerate(ground: Ground, request: Request, fits: Fits) -> Suggestion | None
 
 
 def _less_host(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
-    if request.host == HostAsk():
+    if not (request.host.cpu_milli or request.host.memory):
         return None
-    changed = msgspec.structs.replace(request, host=HostAsk())
+    # What is counted in Koordinator's words is asked of the cards, not of the host.
+    changed = msgspec.structs.replace(request, host=HostAsk(counted=request.host.counted))
     return _if_fits(fits, changed, "less-host", "ask for less CPU and host memory")
 
 

@@ -21,6 +21,8 @@ def node_sentence(verdict: NodeVerdict) -> str:
             return "fits"
         case NodeRule.UNSCHEDULABLE | NodeRule.SELECTOR | NodeRule.AFFINITY | NodeRule.TAINT:
             return verdict.detail
+        case NodeRule.HOST_COUNTED:
+            return verdict.detail
         case NodeRule.HOST_CPU:
             return f"{verdict.have / 1000:g} CPU free of {verdict.need / 1000:g} needed"
         case NodeRule.HOST_MEMORY:

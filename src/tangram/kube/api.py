@@ -22,10 +22,12 @@ from tangram.kube.objects import Object
 from tangram.kube.watching import event_in, whole_lines
 from tangram.wire import loose
 
-__all__ = ["APPLY_PATCH", "JSON", "MERGE_PATCH", "REQUEST_LIMIT_S", "Api", "Object"]
+__all__ = ["APPLY_PATCH", "JSON", "MERGE_PATCH", "REQUEST_LIMIT_S", "STRATEGIC_PATCH", "Api", "Object"]
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+"""Lists of built-in kinds are merged by their keys: one condition changes, the others stay."""
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 REQUEST_LIMIT_S: Final = 10.0

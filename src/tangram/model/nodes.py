@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tangram.model.cards import Card
+from tangram.model.counted import Stated
 from tangram.model.topology import PublishedTopology, Topology
-from tangram.units.ids import NodeName
+from tangram.units.ids import CardUuid, NodeName
 from tangram.units.memory import Bytes
 
 
@@ -23,6 +24,8 @@ class HostCapacity(msgspec.Struct, frozen=True):
     memory: Bytes | None = None
     pods: int | None = None
     """How many pods its kubelet takes, with or without cards."""
+    counted: Stated = ()
+    """Koordinator's amounts; empty for a node that states none of them."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,3 +42,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     unschedulable: bool = False
     managed: bool = False
     """A Tangram agent runs here, so no lock of a closed plugin is needed."""
+    described: bool = False
+    """Koordinator has a `Device` for it, so koord-scheduler may place pods here and counts what it is told of."""
+    minors: dict[CardUuid, int] = {}
+    """The number that the `Device` gives a card, of cards whose own number is another."""

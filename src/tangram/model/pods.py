@@ -72,6 +72,26 @@ class Placing(msgspec.Struct, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
 
 
+class ScopeWish(msgspec.Struct, frozen=True):
+    """Within what the pod's cards must lie, and the words that say so, for a sentence about them."""
+
+    said: str
+    scope: TopologyScope
+
+
+class Hints(msgspec.Struct, frozen=True, kw_only=True):
+    """How the cards are to be chosen, from outside formats that only `wire/` can read."""
+
+    scopes: tuple[ScopeWish, ...] = ()
+    """All of them count at once."""
+    numa_first: bool = False
+    refusals: tuple[Refusal, ...] = ()
+    """What cannot be read or cannot be honoured; it matters only to a pod that asks for cards and has none yet."""
+
+
+NO_HINTS = Hints()
+
+
 class Phase(StrEnum):
     PENDING = "Pending"
     RUNNING = "Running"
@@ -95,8 +115,8 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     init_done: bool = False
     """Every ordinary init container has ended well, so its use no longer counts."""
     terminating: bool = False
-    required_scope: TopologyScope | None = None
-    """From Koordinator's allocate hint, which only `wire/` can read."""
+    hints: Hints = NO_HINTS
+    """From Koordinator's annotations and labels."""
     problems: tuple[Refusal, ...] = ()
     """What could not be read of an outside format in this pod; admission refuses with it."""
 

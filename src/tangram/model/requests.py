@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tangram.model.cards import AppClass, Card, QosPolicy, Vendor
+from tangram.model.counted import Amounts
 from tangram.model.pods import Placing, PodRef, Role
 from tangram.model.topology import TopologyScope
 from tangram.units.ids import CardUuid
@@ -100,6 +101,8 @@ class CardFilter(msgspec.Struct, frozen=True):
 class HostAsk(msgspec.Struct, frozen=True):
     cpu_milli: int = 0
     memory: Bytes = Bytes(0)
+    counted: Amounts = ()
+    """Koordinator's amounts; empty for a pod that does not ask in its words."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -55,6 +55,8 @@ class NodeRule(IntEnum):
     """Enough cards pass, but not within the required link, switch or NUMA node."""
     HOST_PODS = 10
     """Tried with the host's processors and memory: its kubelet takes no more pods."""
+    HOST_COUNTED = 11
+    """Tried with these: its kubelet would refuse the pod for an amount that the node states."""
 
 
 class CardVerdict(msgspec.Struct, frozen=True):

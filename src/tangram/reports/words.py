@@ -25,6 +25,7 @@ _NODE_REASONS = {
     NodeRule.HOST_CPU: "too little CPU",
     NodeRule.HOST_MEMORY: "too little host memory",
     NodeRule.HOST_PODS: "no room for another pod",
+    NodeRule.HOST_COUNTED: "too little of Koordinator's resources is stated on the node",
     NodeRule.NO_SUCH_CARDS: "too few cards of the kind asked",
     NodeRule.CARDS: "too few cards fit",
     NodeRule.SCOPE: "enough cards fit, but not near enough to each other",

@@ -24,6 +24,7 @@ from tangram.services.scheduler.outside_door import open_outside
 from tangram.services.scheduler.service import COMPONENT, Scheduler
 from tangram.services.scheduler.settings import (
     HAMI_NAME,
+    KOORDINATOR_NAME,
     TANGRAM_NAME,
     CertificateFiles,
     LeaseName,
@@ -36,6 +37,8 @@ MANAGER: Final = "tangram-sandbox"
 LOOPBACK: Final = "127.0.0.1"
 IDENTITY: Final = socket.gethostname()
 """How the holder of the scheduler's Lease begins, as a real kube-scheduler has it."""
+NAMES: Final = (TANGRAM_NAME, HAMI_NAME, KOORDINATOR_NAME)
+"""Pods may name any of them: no HAMi and no Koordinator is here to place its own."""
 LEASE: Final = LeaseName("kube-system", TANGRAM_NAME)
 USUAL: Final = "default-scheduler"
 WEIGHTS: Final = MapName("kube-system", "gpu-aware-weight")
@@ -64,6 +67,7 @@ async def start_scheduler(
     """Serve extender, webhook and explain over HTTPS until the stack unwinds; the scheduler and where it answers."""
     port = free_port()
     settings = SchedulerSettings(
+        served=frozenset(NAMES),
         lease=LEASE,
         identity=IDENTITY,
         extender=None,
@@ -97,7 +101,7 @@ def scheduler_files(doors: Doors, kubeconfig: str, client: PairOnDisk, authority
     files = ClientFiles(str(client.certificate), str(client.key), str(authority))
     ours = scheduler_configuration(
         extender_entry(doors.scheduler, files=files),
-        (TANGRAM_NAME, HAMI_NAME),
+        NAMES,
         kubeconfig=kubeconfig,
         lease=(LEASE.namespace, LEASE.name),
     )

@@ -31,6 +31,7 @@ from tangram.sandbox.card_sockets import card_sockets
 from tangram.sandbox.ending import ended_by
 from tangram.sandbox.failures import NotStarted
 from tangram.sandbox.folder import Folder, taking, write_pair, write_private
+from tangram.sandbox.kinds import install_kinds
 from tangram.sandbox.kubeconfig import kubeconfig_text, port_in
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.machines import Machines
@@ -110,6 +111,7 @@ async def _start(
     say(f"API server at {plane.connection.server}")
     api = await stack.enter_async_context(Api(plane.connection, agent="tangram-sandbox"))
     await accounts.make_accounts(api)
+    await install_kinds(api)
     served = make_certificate()
     serving = write_pair(keys, "scheduler", served)
     client = write_pair(keys, "kube-scheduler", _client())

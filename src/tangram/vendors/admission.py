@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tangram.model.cards import Vendor
-from tangram.model.pods import Container, Pod, Role
+from tangram.model.pods import NO_HINTS, Container, Pod, Role
 from tangram.model.refusals import Caution, Refusal
 from tangram.model.requests import ContainerAsk, Request
 from tangram.vendors.amounts import names_any
+from tangram.vendors.beside import faults_beside
 from tangram.vendors.codes import Code
 from tangram.vendors.combining import combined_cards, combined_one_card
+from tangram.vendors.completed import completed
 from tangram.vendors.crowded import crowded
 from tangram.vendors.host import read_host
 from tangram.vendors.names import KOORDINATOR_RESOURCES
@@ -52,7 +54,13 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def admit(pod: Pod, settings: AdmissionSettings = DEFAULT_SETTINGS) -> Admission:
-    """Read a whole pod. All its faults come in one answer; any of them means that nothing else of it counts."""
+    """Read a whole pod. All its faults come in one answer; any of them means that nothing else of it counts.
+
+    Of a pod that has its node already, perhaps from another scheduler, only what it asks for is read and no longer
+    how it was to be placed: what it holds must be counted whatever that said.
+    """
+    if pod.node_name is not None and pod.hints != NO_HINTS:
+        pod = msgspec.structs.replace(pod, hints=NO_HINTS)
     renamed = settings.renamed
     if not renamed:
         return _admit(pod, settings)
@@ -70,6 +78,7 @@ def admit(pod: Pod, settings: AdmissionSettings = DEFAULT_SETTINGS) -> Admission
 
 def _admit(pod: Pod, settings: AdmissionSettings) -> Admission:
     vendors = rules_for_all(settings)
+    bound = pod.node_name is not None
     if not any(_is_ours(container, vendors) for container in pod.containers):
         return Admission(ours=False, refusals=(*pod.problems, *_no_containers(pod)))
     too_many = crowded(len(pod.containers))
@@ -87,22 +96,27 @@ def _admit(pod: Pod, settings: AdmissionSettings) -> Admission:
         *pod.problems,
         *_no_containers(pod),
         *_privileged(pod),
-        *(fault for container in pod.containers for fault in vendor_faults(container, vendors)),
+        *(fault for each in pod.containers for fault in vendor_faults(each, vendors, bound=bound)),
+        *(() if bound else faults_beside(pod, vendors)),
         *(fault for reading in _in_order(readings, pod_readings) for fault in reading.refusals),
+        *pod.hints.refusals,
     )
-    request = _request(pod, readings, pod_readings)
+    mutations = tuple(
+        each
+        for reading in _in_order(readings, pod_readings)
+        for each in reading.mutations
+        if not _is_done(pod, each)
+    )
+    # A bound pod stays as it is; of any other its node will count what admission makes of it.
+    as_stored = pod if bound else completed(pod, mutations)
+    request = _request(as_stored, readings, pod_readings)
     if isinstance(request, tuple) or refusals:
         return Admission(ours=True, refusals=refusals + (request if isinstance(request, tuple) else ()))
     return Admission(
         ours=True,
         request=request,
         cautions=tuple(each for reading in _in_order(readings, pod_readings) for each in reading.cautions),
-        mutations=tuple(
-            each
-            for reading in _in_order(readings, pod_readings)
-            for each in reading.mutations
-            if not _is_done(pod, each)
-        ),
+        mutations=mutations,
     )
 
 

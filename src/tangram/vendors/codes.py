@@ -1,7 +1,7 @@
 """Every code that admission can answer with. The set is closed: `docs/refusals.md` shows an example of each.
 
 A code never changes its meaning and is never reused; dashboards and support pages key on it. Sentences may be
-reworded at any time. Only what `wire/` could not read of a pod brings codes of its own.
+reworded at any time. Only what `wire/` could not read of a pod at all brings a code of its own.
 """
 
 from enum import StrEnum
@@ -42,6 +42,10 @@ class Code(StrEnum):
     KOORDINATOR_CORE_MISSING = "koordinator-core-missing"
     KOORDINATOR_UNIT = "koordinator-unit"
     KOORDINATOR_COUNT_MISMATCH = "koordinator-count-mismatch"
+    KOORDINATOR_SEVERAL_CONTAINERS = "koordinator-several-containers"
+    KOORDINATOR_OTHER_VENDOR = "koordinator-other-vendor"
+    KOORDINATOR_OTHER_DEVICE = "koordinator-other-device"
+    KOORDINATOR_FORMER_NAME = "koordinator-former-name"
 
     NODE_POLICY_UNKNOWN = "node-policy-unknown"
     CARD_POLICY_UNKNOWN = "card-policy-unknown"
@@ -50,6 +54,13 @@ class Code(StrEnum):
     NOT_A_BOOLEAN = "not-a-boolean"
     SCOPE_UNKNOWN = "scope-unknown"
     SCOPE_CONFLICT = "scope-conflict"
+    HINT_MALFORMED = "hint-malformed"
+    HINT_FIELD_UNKNOWN = "hint-field-unknown"
+    HINT_SCOPE_UNKNOWN = "hint-scope-unknown"
+    HINT_WORD_UNKNOWN = "hint-word-unknown"
+    HINT_UNSUPPORTED = "hint-unsupported"
+    HINT_OTHER_DEVICE = "hint-other-device"
+    ISOLATION_PROVIDER = "isolation-provider"
     QOS_UNKNOWN = "qos-unknown"
     APP_CLASS_UNKNOWN = "app-class-unknown"
     APP_CLASS_SEVERAL_CARDS = "app-class-several-cards"

@@ -1,9 +1,13 @@
 """What a pod asks of the host around the cards: processor time and memory, summed as Kubernetes sums them.
 
+Koordinator's amounts are summed beside them in the same way: what a pod gets of cards is read elsewhere, but its
+kubelet adds up these names like any other.
+
 An ordinary init container runs alone, on top of the sidecars started before it; app containers run together, on top
 of all sidecars. The pod needs whichever is larger.
 """
 
+from tangram.model.counted import COUNTED, Amounts
 from tangram.model.pods import Container, Pod, Role
 from tangram.model.refusals import Refusal
 from tangram.model.requests import HostAsk
@@ -30,7 +34,22 @@ def read_host(pod: Pod) -> HostAsk | tuple[Refusal, ...]:
         return refusals
     cpus = [(role, cpu) for role, cpu, _ in needs if not isinstance(cpu, Refusal)]
     memories = [(role, memory) for role, _, memory in needs if not isinstance(memory, Refusal)]
-    return HostAsk(_peak(cpus), Bytes(_peak(memories)))
+    return HostAsk(_peak(cpus), Bytes(_peak(memories)), counted_amounts(pod))
+
+
+def counted_amounts(pod: Pod) -> Amounts:
+    """What the pod's kubelet counts in Koordinator's words; empty for a pod without them.
+
+    What cannot be read counts as nothing here: the API server lets none of it through.
+    """
+    if not any(name in each.limits or name in each.requests for each in pod.containers for name in COUNTED):
+        return ()
+    return tuple(_peak([(each.role, _readable(each, name)) for each in pod.containers]) for name in COUNTED)
+
+
+def _readable(container: Container, resource: str) -> int:
+    found = _need(container, resource, milli=False)
+    return 0 if isinstance(found, Refusal) else found
 
 
 def _peak(needs: list[tuple[Role, int]]) -> int:

@@ -46,8 +46,10 @@ class KoordinatorAsk(msgspec.Struct, frozen=True, kw_only=True):
         return self.core_percent == 100 and self.memory is None and self.memory_percent == 100
 
 
-def read_koordinator(container: Container, cards: Meaning) -> KoordinatorAsk | tuple[Refusal, ...]:
-    """Read the words of one container; `cards` is the vendor's resource beside them."""
+def read_koordinator(
+    container: Container, cards: Meaning, *, counted: bool = True
+) -> KoordinatorAsk | tuple[Refusal, ...]:
+    """Read the words of one container; `cards` is the vendor's resource that must stand beside them if counted."""
     beside = amount(container, cards)
     said = read_totals(container)
     if isinstance(beside, Refusal) or isinstance(said, tuple):
@@ -60,7 +62,8 @@ def read_koordinator(container: Container, cards: Meaning) -> KoordinatorAsk | t
     fault = (
         _percent_fault(container, said, ask.count)
         or _memory_fault(container, said, ask.count)
-        or _count_fault(container, cards, beside, ask)
+        or _several_fault(container, ask)
+        or (_count_fault(container, cards, beside, ask) if counted else None)
     )
     return ask if fault is None else (fault,)
 
@@ -164,21 +167,25 @@ def _memory_fault(container: Container, said: Totals, count: int) -> Refusal | N
     return refusal(container, MEMORY, Code.MEMORY_BELOW_ONE_MIB, peer_text=peer)
 
 
+def _several_fault(container: Container, ask: KoordinatorAsk) -> Refusal | None:
+    if ask.count == 1 or ask.whole_cards:
+        return None
+    whole = 100 * ask.count
+    return Refusal(
+        Code.SEVERAL_CARDS_IN_SLICES,
+        sentence(
+            f"{asked(container, *WORDS)}, which is a part of each of {ask.count} cards",
+            "a container can share one card only",
+            f"ask for one card, or for whole ones with {KOORDINATOR_CORE}: {whole}"
+            f" and {KOORDINATOR_RATIO}: {whole}",
+        ),
+        container.name,
+    )
+
+
 def _count_fault(
     container: Container, cards: Meaning, beside: int | None, ask: KoordinatorAsk
 ) -> Refusal | None:
-    if ask.count > 1 and not ask.whole_cards:
-        whole = 100 * ask.count
-        return Refusal(
-            Code.SEVERAL_CARDS_IN_SLICES,
-            sentence(
-                f"{asked(container, *WORDS)}, which is a part of each of {ask.count} cards",
-                "a container can share one card only",
-                f"ask for one card, or for whole ones with {KOORDINATOR_CORE}: {whole}"
-                f" and {KOORDINATOR_RATIO}: {whole}",
-            ),
-            container.name,
-        )
     if beside == ask.count:
         return None
     beside_them = written(container, (cards.resource,)) or f"no {cards.resource}"

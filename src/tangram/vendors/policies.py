@@ -7,11 +7,12 @@ ever hearing of it. Here each unknown, repeated or unreadable word is refused wi
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from itertools import combinations
 from typing import TypeVar
 
 import msgspec
 
-from tangram.model.pods import Pod
+from tangram.model.pods import Pod, ScopeWish
 from tangram.model.refusals import Refusal
 from tangram.model.requests import CardOrder, CardWeights, NodePolicy
 from tangram.model.topology import TopologyScope
@@ -26,6 +27,14 @@ _NODE_POLICIES = (NodePolicy.BINPACK, NodePolicy.SPREAD, NodePolicy.FRAG)
 _WEIGHT_KEYS = ("slot", "core", "memory")
 _WEIGHT = re.compile(r"\+?[0-9]{1,18}")
 _LARGEST_WEIGHT = 2**31 - 1
+
+_MET_WITHIN = {
+    TopologyScope.LINK: frozenset({TopologyScope.LINK, TopologyScope.NODE}),
+    TopologyScope.PCIE: frozenset({TopologyScope.PCIE, TopologyScope.NUMA, TopologyScope.NODE}),
+    TopologyScope.NUMA: frozenset({TopologyScope.NUMA, TopologyScope.NODE}),
+    TopologyScope.NODE: frozenset({TopologyScope.NODE}),
+}
+"""Per scope, the scopes in which cards that lie within it lie too. Links cross NUMA nodes and PCIe switches."""
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -61,7 +70,7 @@ def read_policies(pod: Pod) -> Policies:
         node_policy=node_policy,
         card_order=card_order,
         weights=weights,
-        numa_first=bool(numa_first),
+        numa_first=bool(numa_first) or pod.hints.numa_first,
         required_scope=scope,
     )
 
@@ -131,17 +140,28 @@ def _weights(annotations: Mapping[str, str]) -> CardWeights | Refusal:
 
 
 def _required_scope(pod: Pod) -> TopologyScope | Refusal | None:
+    """The one scope within which the cards are within every scope that was asked for."""
     ours = read_word(pod.annotations, REQUIRED_SCOPE, TopologyScope, Code.SCOPE_UNKNOWN)
-    hinted = pod.required_scope
-    if ours is None or isinstance(ours, Refusal):
-        return hinted if ours is None else ours
-    if hinted is None or hinted is ours:
+    if isinstance(ours, Refusal):
         return ours
+    own = () if ours is None else (ScopeWish(annotated(REQUIRED_SCOPE, ours.value), ours),)
+    wishes = (*own, *pod.hints.scopes)
+    for wish in wishes:
+        if all(other.scope in _MET_WITHIN[wish.scope] for other in wishes):
+            return wish.scope
+    if not wishes:
+        return None
+    first, second = next(
+        (one, other)
+        for one, other in combinations(wishes, 2)
+        if other.scope not in _MET_WITHIN[one.scope] and one.scope not in _MET_WITHIN[other.scope]
+    )
     return Refusal(
         Code.SCOPE_CONFLICT,
         sentence(
-            f"{annotated(REQUIRED_SCOPE, ours.value)} while the pod's Koordinator hint means {quoted(hinted.value)}",
-            "a pod has one scope",
+            f"{first.said}, which means {quoted(first.scope.value)}, while {second.said},"
+            f" which means {quoted(second.scope.value)}",
+            "a pod has one scope, and neither of these lies within the other",
             "remove one of the two, or make them agree",
         ),
     )

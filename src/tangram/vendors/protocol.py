@@ -19,7 +19,7 @@ class SetAnnotation(msgspec.Struct, frozen=True, tag="annotation"):
 
 
 class SetLimit(msgspec.Struct, frozen=True, tag="limit"):
-    """A limit the container did not name; Kubernetes mirrors it into requests."""
+    """A limit the container did not name; it goes into requests as well."""
 
     container: str
     resource: str

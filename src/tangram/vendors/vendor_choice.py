@@ -6,12 +6,14 @@ from tangram.model.pods import Container
 from tangram.model.refusals import Refusal
 from tangram.vendors.amounts import names_any
 from tangram.vendors.codes import Code
-from tangram.vendors.names import KOORDINATOR_RESOURCES
+from tangram.vendors.names import KOORDINATOR_OTHER_VENDORS, KOORDINATOR_RESOURCES
 from tangram.vendors.protocol import VendorRules
 from tangram.vendors.wording import asked, either, sentence
 
 
-def vendor_faults(container: Container, vendors: Iterable[VendorRules]) -> tuple[Refusal, ...]:
+def vendor_faults(
+    container: Container, vendors: Iterable[VendorRules], *, bound: bool
+) -> tuple[Refusal, ...]:
     """Refuse a container that names two vendors, or Koordinator's words without any."""
     named = [rules for rules in vendors if names_any(container, rules.resource_names)]
     if len(named) > 1:
@@ -28,6 +30,9 @@ def vendor_faults(container: Container, vendors: Iterable[VendorRules]) -> tuple
             ),
         )
     if named or not names_any(container, KOORDINATOR_RESOURCES):
+        return ()
+    if not bound and names_any(container, KOORDINATOR_OTHER_VENDORS):
+        # They say whose cards are meant, and what stands beside our words is refused elsewhere.
         return ()
     return (
         Refusal(

@@ -22,7 +22,7 @@ from tangram.units.memory import floor_mib
 from tangram.wire import hami, metax_allocated, mthreads
 from tangram.wire.card_numbers import encode_numbers
 from tangram.wire.errors import WireError, shown
-from tangram.wire.koordinator.binding import koordinator_annotations
+from tangram.wire.koordinator.binding import device_allocated, koordinator_annotations
 from tangram.wire.limits import check_annotations, check_labels
 from tangram.wire.metax_allocated import GivenCard
 from tangram.wire.nodelock import LockHolder, NodeLock, format_lock
@@ -53,12 +53,16 @@ def binding_writes(
     """
     cards = _cards_of(allocation, node)
     if _asked_in_koordinators_words(request):
-        annotations = koordinator_annotations(request, allocation, cards, now_ns)
+        annotations = koordinator_annotations(request, allocation, cards, now_ns, minors=node.minors)
         if any(cards[uuid].vendor is Vendor.MTHREADS for uuid in allocation.cards):
             annotations |= _mthreads_annotations(allocation, node, cards, now_ns)
         writes = BindingWrites(annotations, {})
     else:
         writes = _hami_writes(allocation, node, cards, now_ns)
+        if node.described and allocation.cards:
+            # koord-scheduler counts a bound pod by this and by nothing else.
+            told = device_allocated(allocation, cards, node.minors)
+            writes = BindingWrites({**writes.annotations, **told}, writes.labels)
     check_annotations({**present, **writes.annotations})
     check_labels(writes.labels)
     return writes
@@ -80,21 +84,24 @@ def binding_body(pod: PodRef, node: NodeName, writes: BindingWrites) -> dict[str
     }
 
 
-def lock_value(request: Request, allocation: Allocation, node: Node, now_ns: int) -> str | None:
+def lock_value(
+    request: Request, allocation: Allocation, node: Node, now_ns: int, *, beside_koordinator: bool = False
+) -> str | None:
     """The node lock this bind must take first, or None.
 
     Only MetaX's closed plugin finds its pod by the lock: HAMi takes it for slices, Koordinator for every MetaX pod. A
-    slice in an init container counts too, which HAMi forgets. Our own agent needs no lock. Raises `WireError` for
-    names and times a lock cannot carry, and for cards the node does not have.
+    slice in an init container counts too, which HAMi forgets. Our own agent needs no lock; but where koord-scheduler
+    places pods on the same node (`beside_koordinator`) it is what keeps the two apart, whoever serves the cards. Raises
+    `WireError` for names and times a lock cannot carry, and for cards the node does not have.
     """
     cards = _cards_of(allocation, node)
     shares = [share for container in allocation.containers for share in container.shares]
-    always = _asked_in_koordinators_words(request)
+    always = _asked_in_koordinators_words(request) or beside_koordinator
     read_by_lock = any(
         cards[share.card].vendor is Vendor.METAX and (always or share.kind is AskKind.SLICE)
         for share in shares
     )
-    if node.managed or not read_by_lock:
+    if not read_by_lock or (node.managed and not beside_koordinator):
         return None
     return format_lock(NodeLock(now_ns // _NANOSECONDS, LockHolder(request.pod.namespace, request.pod.name)))
 

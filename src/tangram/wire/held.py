@@ -20,7 +20,7 @@ from tangram.model.pods import Pod
 from tangram.model.requests import AskKind
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes, from_mib
-from tangram.wire import hami, metax_cards, mthreads_cards
+from tangram.wire import hami, metax_cards, mthreads, mthreads_cards
 from tangram.wire.errors import WireError, shown
 from tangram.wire.koordinator import names
 from tangram.wire.koordinator.allocated import decode_allocated, gpu_share
@@ -87,9 +87,18 @@ def held_by_koordinator(pod: Pod, node: Node | None) -> Held:
     for device in decode_allocated(written).get(names.GPU, ()):
         uuid, card = _find(node, device.id, device.minor)
         part = gpu_share(device, None if card is None else card.memory)
-        cores = part.core_percent if card is None else -(-part.core_percent * card.cores // 100)
+        cores = part.core_percent if card is None else _whole_units(pod, part.core_percent, card)
         shares.append(Share(uuid, device.minor if card is None else card.index, part.memory, cores))
     return Held(per_pod=tuple(shares))
+
+
+def _whole_units(pod: Pod, percent: int, card: Card) -> int:
+    """Compute in the card's own units: of a percentage that was asked for as many as it takes.
+
+    Where we bound the pod, which Moore Threads' toolkit is told of, the percentage is of whole units, rounded up.
+    """
+    exact = percent * card.cores
+    return exact // 100 if mthreads.PREDICATE_TIME in pod.annotations else -(-exact // 100)
 
 
 def _fitted(rows: Sequence[tuple[_Entry, ...]], count: int) -> list[tuple[_Entry, ...]]:

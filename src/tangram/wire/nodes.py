@@ -14,9 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from tangram.model.cards import Card, Vendor
+from tangram.model.counted import COUNTED, Stated
 from tangram.model.nodes import HostCapacity, Node, Taint
 from tangram.model.pods import PodRef
 from tangram.model.topology import PublishedTopology, Topology
+from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
 from tangram.vendors.renaming import NOTHING_RENAMED, Renamed
 from tangram.wire import hami, loose
@@ -25,6 +27,7 @@ from tangram.wire.errors import Problem, WireError
 from tangram.wire.inventory import INVENTORY, Inventory, decode_inventory
 from tangram.wire.koordinator.cards import cards_of
 from tangram.wire.koordinator.device import Device
+from tangram.wire.koordinator.names import GPU
 from tangram.wire.metax_cards import metax_cards
 from tangram.wire.metax_topology import LOSSES, SCORES, decode_figures
 from tangram.wire.mthreads_cards import mthreads_cards
@@ -42,12 +45,23 @@ class NodeReading(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     locked_for: PodRef | None = None
     """The pod that our own scheduler has locked the node for."""
+    device: Device | None = None
+    """The `Device` that it was read with."""
+    source: bytes = b""
+    """As much of the object as was read, for reading it again with another `Device`; empty where our agent reports."""
 
 
 def read_node(
-    manifest: Mapping[str, object], device: Device | None = None, renamed: Renamed = NOTHING_RENAMED
+    manifest: Mapping[str, object],
+    device: Device | None = None,
+    renamed: Renamed = NOTHING_RENAMED,
+    *,
+    again: bool = False,
 ) -> NodeReading:
-    """The node an API object describes, with the cards of its `Device` if it has one. Never raises."""
+    """The node an API object describes, with the cards of its `Device` if it has one. Never raises.
+
+    With `again` it can be read again by `with_device`.
+    """
     facts = read_facts(manifest, renamed)
     spec = loose.members(manifest.get("spec"))
     inventory = _inventory(facts) if INVENTORY in facts.annotations else _announced(facts, device)
@@ -64,8 +78,44 @@ def read_node(
         taints=tuple(_taint(loose.members(each)) for each in loose.elements(spec.get("taints"))),
         unschedulable=spec.get("unschedulable") is True,
         managed=INVENTORY in facts.annotations,
+        described=device is not None,
+        minors=_minors(cards, device),
     )
-    return NodeReading(node, tuple(facts.problems), _locked_for(facts.annotations))
+    source = _source(manifest) if again and not node.managed else b""
+    return NodeReading(node, tuple(facts.problems), _locked_for(facts.annotations), device, source)
+
+
+def with_device(
+    reading: NodeReading, device: Device | None, renamed: Renamed = NOTHING_RENAMED
+) -> NodeReading:
+    """The same node with another `Device`, or without one. Only for what was read to be read again."""
+    if reading.node.managed:
+        # Its cards are what our agent says, whatever the `Device` does.
+        cards = reading.node.cards
+        node = replace(reading.node, described=device is not None, minors=_minors(cards, device))
+        return replace(reading, node=node, device=device)
+    found = read_node(msgspec.json.decode(reading.source), device, renamed)
+    return replace(found, source=reading.source)
+
+
+def _source(manifest: Mapping[str, object]) -> bytes:
+    """As text, which takes a quarter of the memory: it is kept of every node and hardly ever needed."""
+    metadata, spec, status = (loose.members(manifest.get(part)) for part in ("metadata", "spec", "status"))
+    kept = {
+        "metadata": {key: metadata.get(key) for key in ("name", "labels", "annotations")},
+        "spec": {key: spec.get(key) for key in ("taints", "unschedulable")},
+        "status": {key: status.get(key) for key in ("capacity", "allocatable")},
+    }
+    return msgspec.json.encode(kept)
+
+
+def _minors(cards: tuple[Card, ...], device: Device | None) -> dict[CardUuid, int]:
+    if device is None:
+        return {}
+    numbers = {entry.id: entry.minor for entry in device.entries if entry.kind == GPU}
+    return {
+        card.uuid: number for card in cards if (number := numbers.get(card.uuid, card.index)) != card.index
+    }
 
 
 def _locked_for(annotations: Mapping[str, str]) -> PodRef | None:
@@ -132,7 +182,17 @@ def _host(facts: NodeFacts) -> HostCapacity:
         cpu_milli=None if cpu is None else cpu.milli_value(),
         memory=None if memory is None else Bytes(memory.value()),
         pods=None if pods is None else pods.value(),
+        counted=_counted(facts),
     )
+
+
+def _counted(facts: NodeFacts) -> Stated:
+    """Koordinator's amounts as the node's kubelet finds them. It looks at allocatable alone."""
+    side = facts.allocatable or facts.capacity
+    if not any(name in side for name in COUNTED):
+        return ()
+    found = [facts.amount(name, _LARGEST_HOST) if name in side else None for name in COUNTED]
+    return tuple(None if amount is None else amount.value() for amount in found)
 
 
 def _taint(written: Mapping[str, object]) -> Taint:

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 
 from tangram.model.pods import Container, Phase, Pod, PodRef, Role
 from tangram.model.refusals import Refusal
-from tangram.model.topology import TopologyScope
 from tangram.units.ids import Namespace, NodeName, PodName, PodUid
 from tangram.vendors.wording import sentence
 from tangram.wire import loose
-from tangram.wire.errors import WireError, shown
-from tangram.wire.koordinator import hints
+from tangram.wire.errors import shown
+from tangram.wire.koordinator.hints import read_hints
 from tangram.wire.placing import read_placing
 
 _CONTAINERS = (
@@ -38,13 +37,14 @@ def read_pod(manifest: Mapping[str, object]) -> Pod:
     spec = loose.members(manifest.get("spec"))
     status = loose.members(manifest.get("status"))
     annotations = loose.text_map(metadata.get("annotations"))
+    labels = loose.text_map(metadata.get("labels"))
     problems: list[Refusal] = []
     containers = _containers(spec, problems)
     return Pod(
         ref=_ref(metadata),
         containers=containers,
         annotations=annotations,
-        labels=loose.text_map(metadata.get("labels")),
+        labels=labels,
         scheduler_name=loose.text(spec.get("schedulerName")),
         node_name=NodeName(loose.text(spec.get("nodeName"))) or None,
         phase=_phase(status.get("phase")),
@@ -52,7 +52,7 @@ def read_pod(manifest: Mapping[str, object]) -> Pod:
         placing=read_placing(spec),
         init_done=_init_done(containers, status),
         terminating=bool(metadata.get("deletionTimestamp")),
-        required_scope=_scope(annotations, problems),
+        hints=read_hints(annotations, labels),
         problems=tuple(problems),
     )
 
@@ -143,11 +143,3 @@ def _init_done(containers: tuple[Container, ...], status: Mapping[str, object]) 
             ended_well.add(loose.text(entry.get("name")))
     # A sidecar never ends while the pod runs, so waiting for it would keep the init peak charged for ever.
     return all(each.name in ended_well for each in containers if each.role is Role.INIT)
-
-
-def _scope(annotations: Mapping[str, str], problems: list[Refusal]) -> TopologyScope | None:
-    try:
-        return hints.required_scope(annotations)
-    except WireError as error:
-        problems.append(Refusal(error.code, error.sentence))
-        return None

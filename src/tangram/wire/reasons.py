@@ -42,6 +42,7 @@ _NODE_WORDS = {
     NodeRule.HOST_CPU: "NodeInsufficientCpu",
     NodeRule.HOST_MEMORY: "NodeInsufficientMemory",
     NodeRule.HOST_PODS: "NodeTooManyPods",
+    NodeRule.HOST_COUNTED: "NodeInsufficientKoordinatorAmount",
     NodeRule.NO_SUCH_CARDS: "NodeInsufficientDevice",
     NodeRule.CARDS: "NodeUnfitPod",
     NodeRule.SCOPE: "NodeTopologyScopeMismatch",

@@ -71,22 +71,26 @@ def read_tenant(
         if request is not None
         else _CLASSES.get(pod.annotations.get(names.APP_CLASS, "")),
         priority=pod.priority,
-        host=HostAsk() if request is None else request.host,
+        host=_host(pod) if request is None else request.host,
         init_done=pod.init_done,
     )
 
 
 def on_the_host_alone(pod: Pod, node: NodeName) -> Tenant:
     """A pod without cards still uses processors and memory of its node."""
-    host = read_host(pod)
     containers = tuple(ContainerShares(each.name, each.role) for each in pod.containers)
     return Tenant(
         pod=pod.ref,
         allocation=Allocation(node, containers),
         priority=pod.priority,
-        host=host if isinstance(host, HostAsk) else HostAsk(),
+        host=_host(pod),
         init_done=pod.init_done,
     )
+
+
+def _host(pod: Pod) -> HostAsk:
+    host = read_host(pod)
+    return host if isinstance(host, HostAsk) else HostAsk()
 
 
 def _held(pod: Pod, node: Node | None, request: Request | None) -> Held:

@@ -115,6 +115,14 @@ def test_sections_are_told_apart_by_the_exact_card() -> None:
     assert list(blocks) == list(bdfs)
 
 
+def test_uncorrected_errors_of_every_kind_of_memory_are_added_up() -> None:
+    rows = {
+        "ECC Errors": {**shapes.ECC_ROWS["ECC Errors"], "SRAM Uncorrectable": "2", "DRAM Uncorrectable": "5"}
+    }
+    ecc = sections.ecc_in(sections.parse_blocks(shapes.sections(rows), "x")[shapes.BDFS[0]])
+    assert ecc.uncorrected == 7
+
+
 def test_hardware_memory_versions_errors_power_and_nodes_are_read() -> None:
     def block(rows: dict[str, dict[str, str]]) -> sections.Block:
         return sections.parse_blocks(shapes.sections(rows), "x")[shapes.BDFS[0]]

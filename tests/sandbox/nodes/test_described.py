@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from tangram.sandbox.nodes.described import default_machines, default_text, read
 from tangram.sandbox.nodes.sleeping import said_by_agents
 from tangram.wire.errors import WireError
 from tangram.wire.inventory import INVENTORY, decode_inventory
+
+NOW = dt.datetime(2026, 11, 15, 12, tzinfo=dt.UTC)
 
 
 def cluster(*nodes: Mapping[str, object], **more: object) -> dict[str, object]:
@@ -37,7 +40,7 @@ def test_the_usual_cluster_has_two_vendors_a_half_sliced_node_and_one_without_ca
 
 
 def test_the_agents_of_the_usual_cluster_offer_what_its_file_says() -> None:
-    offered = {str(each.node): said_by_agents(each).offered.allocatable for each in default_machines()}
+    offered = {str(each.node): said_by_agents(each, NOW).offered.allocatable for each in default_machines()}
     assert offered == {
         "metax-a": {"metax-tech.com/gpu": 8},
         "metax-b": {"metax-tech.com/gpu": 4, "metax-tech.com/sgpu": 64},
@@ -80,7 +83,7 @@ def test_broken_and_cordoned_cards_are_broken_and_cordoned_from_the_start() -> N
     (machine,) = read_machines(
         cluster({"name": "gpu", "product": "C500", "cards": 4, "unhealthy": [1], "cordoned": [2]})
     )
-    said = said_by_agents(machine)
+    said = said_by_agents(machine, NOW)
     cards = decode_inventory(said.annotations[INVENTORY]).cards
     assert [card.healthy for card in cards] == [True, False, True, True]
     assert [card.cordoned for card in cards] == [False, False, True, False]
@@ -101,7 +104,7 @@ def test_every_way_to_offer_metax_cards_is_carried_to_the_agent(
     node: dict[str, Any], mode: CardMode, offered: dict[str, int]
 ) -> None:
     (machine,) = read_machines(cluster({"name": "gpu", "product": "C500", "cards": 2, **node}))
-    said = said_by_agents(machine)
+    said = said_by_agents(machine, NOW)
     assert said.offered.allocatable == offered
     cards = decode_inventory(said.annotations[INVENTORY]).cards
     assert {card.mode for card in cards} == {mode}

@@ -14,6 +14,7 @@ from builders.machines import (
     SGPU,
     TWO_SLICED,
     TWO_WHOLE,
+    Fleet,
     container,
     machines_of,
     pod_on,
@@ -311,6 +312,19 @@ async def test_many_machines_sleep_and_look_as_if_they_were_awake() -> None:
             while [as_people_see(node) for node in await awake.nodes()] != sleeping:  # noqa: ASYNC110 - asked, not told
                 await asyncio.sleep(0.01)
         assert len(awake.machines.awake) == len(sleeping) == 3
+        assert await devices_of(asleep) == await devices_of(awake) != []
+
+
+async def devices_of(fleet: Fleet) -> list[object]:
+    """What every `Device` says of its node's cards, but since when."""
+    return [
+        (
+            each["metadata"]["name"],
+            each["metadata"]["labels"],
+            [{**entry, "conditions": len(entry["conditions"])} for entry in each["spec"]["devices"]],
+        )
+        for each in await fleet.api.list_all("/apis/scheduling.koordinator.sh/v1alpha1/devices")
+    ]
 
 
 def as_people_see(node: Object) -> tuple[object, ...]:

@@ -157,7 +157,11 @@ def test_a_card_is_busy_when_it_is_held_or_promised() -> None:
     ended = bound(
         "e", limits(), annotations={HAMI_SLICE: written([(2, 4, 10)])}, on=on, phase=Phase.SUCCEEDED
     )
-    assert busy_cards(whole(uuid(0)), [promised, slice_of, ended], on) == {uuid(0), uuid(1), uuid(3)}
+    assert busy_cards(whole(uuid(0)), [promised, slice_of, ended], on) == {
+        uuid(0): ("default/one",),
+        uuid(1): ("default/p",),
+        uuid(3): ("default/s",),
+    }
 
 
 def test_shares_are_those_of_the_named_container_and_of_slices_only() -> None:

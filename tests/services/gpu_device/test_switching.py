@@ -11,6 +11,15 @@ CARD = CardUuid("GPU-0")
 DUE = {CARD: True}
 
 
+class Refusing(FakeDriver):
+    refuses = True
+
+    def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
+        if self.refuses:
+            raise DriverError(Kind.BUSY, "a process runs on it")
+        super().set_sliced(uuid, on=on)
+
+
 class Switched:
     def __init__(self, driver: FakeDriver | None = None) -> None:
         self.driver = driver or FakeDriver(metax_card(0))
@@ -65,14 +74,6 @@ async def test_a_card_that_somebody_took_meanwhile_is_opened_and_begins_anew() -
 
 
 async def test_a_card_that_turns_out_to_be_in_use_is_left_alone_for_a_while() -> None:
-    class Refusing(FakeDriver):
-        refuses = True
-
-        def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
-            if self.refuses:
-                raise DriverError(Kind.BUSY, "a process runs on it")
-            super().set_sliced(uuid, on=on)
-
     driver = Refusing(metax_card(0))
     run = Switched(driver)
     for _ in range(3):
@@ -81,12 +82,24 @@ async def test_a_card_that_turns_out_to_be_in_use_is_left_alone_for_a_while() ->
     assert run.switching.closed == frozenset()
     await run.switching.step(DUE, published=True)
     assert run.switching.closed == frozenset()
+    assert run.switching.refused == {CARD: "a process runs on it"}
     driver.refuses = False
     run.clock.seconds += REST_S
     for _ in range(3):
         await run.switching.step(DUE, published=True)
         run.clock.seconds += TOLD_S
     assert run.sliced
+    assert run.switching.refused == {}
+
+
+async def test_what_the_driver_said_is_forgotten_with_the_wish() -> None:
+    run = Switched(Refusing(metax_card(0)))
+    for _ in range(3):
+        await run.switching.step(DUE, published=True)
+        run.clock.seconds += TOLD_S
+    assert run.switching.refused
+    await run.switching.step({}, published=True)
+    assert run.switching.refused == {}
 
 
 async def test_nothing_due_is_nothing_done() -> None:

@@ -10,6 +10,7 @@ from builders.clusters_seen import (
     ADMISSION,
     CONFIG,
     DEPLOYMENTS,
+    DEVICE_KIND,
     WEBHOOKS,
     SeenCluster,
     configuration,
@@ -54,6 +55,10 @@ async def test_a_cluster_that_is_well_has_nothing_to_do() -> None:
         "allocation-guard",
         "pod-groups",
         "device-classes",
+        "peers",
+        "placers",
+        "node-locks",
+        "device-kind",
     }
     assert not found.failed
 
@@ -192,7 +197,7 @@ def configuration_elsewhere(cluster: SeenCluster) -> None:
 def few_rights(cluster: SeenCluster) -> None:
     cluster.forbidden = {
         path for path in cluster.lists if path != f"{ADMISSION}/validatingwebhookconfigurations"
-    } | {"/apis/scheduling.k8s.io"}
+    } | {"/apis/scheduling.k8s.io", DEVICE_KIND}
 
 
 @pytest.mark.parametrize(
@@ -254,5 +259,6 @@ async def test_objects_of_no_shape_end_in_findings_all_the_same(junk: Object) ->
             cluster.lists[path] = [junk]
         cluster.objects["/apis/scheduling.k8s.io"] = junk
         cluster.objects["/apis/resource.k8s.io"] = junk
+        cluster.objects[DEVICE_KIND] = junk
 
     assert await findings(spoil)

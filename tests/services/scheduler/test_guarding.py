@@ -155,7 +155,10 @@ def test_every_annotation_that_says_what_a_pod_holds_is_guarded(key: str) -> Non
 def test_every_key_that_a_bind_writes_is_guarded() -> None:
     """Read from the sources: a codec that begins to write a key must put it into the list."""
     not_on_pods = {hami.CORDONED_CARDS}
-    asked_by_people = {names.ALLOCATE_HINT, names.GPU_PARTITIONS}
+    asked_by_people = {
+        *(names.ALLOCATE_HINT, names.JOINT_ALLOCATE, names.PARTITION_SPEC, names.NUMA_TOPOLOGY_SPEC),
+        *(names.ISOLATION_PROVIDER, names.GPU_PARTITIONS),
+    }
     written = {
         value
         for module in (hami, metax_allocated, mthreads, names)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from builders.scheduling import Object, World, metax_cards, pod
+from tangram.kube.api import Api
 from tangram.kube.errors import ApiError
 from tangram.kube.informer import Key
+from tangram.model.pods import PodRef
+from tangram.sandbox.apiserver.server import serving_api
 from tangram.services.scheduler.binding import BindOutcome
 from tangram.services.scheduler.forgotten_locks import ForgottenLocks
-from tangram.units.ids import Namespace, PodName, PodUid
+from tangram.services.scheduler.locks import LockContentionError, NodeLocks
+from tangram.units.ids import Namespace, NodeName, PodName, PodUid
 from tangram.wire.metax_listing import NODE_DEVICES, encode_listing
 from tangram.wire.metax_publishing import listing_of
 from tangram.wire.nodelock import NODE_LOCK, OWNER, LockHolder, NodeLock, format_lock, owner_of, owner_text
@@ -177,3 +181,27 @@ async def test_a_lock_that_somebody_else_set_after_ours_is_theirs() -> None:
     assert lock_of(world).endswith(",default,other")
     world.filter("p")
     assert (await world.bind("p", "a")).outcome is BindOutcome.LOCKED
+
+
+class Overtaken(Api):
+    """A peer takes the lock of whatever was read, right after it was read."""
+
+    peer = ""
+
+    async def get(self, path: str, **query: str) -> Object:
+        found = await super().get(path, **query)
+        await self.merge(path, {"metadata": {"annotations": {NODE_LOCK: self.peer}}})
+        return found
+
+
+async def test_a_lock_that_is_taken_between_our_look_and_our_write_is_not_overwritten() -> None:
+    theirs = format_lock(NodeLock(1_000, LockHolder(Namespace("default"), PodName("theirs"))))
+    ours = format_lock(NodeLock(1_000, LockHolder(Namespace("default"), PodName("ours"))))
+    async with serving_api() as running, Overtaken(running.connection()) as api:
+        api.peer = theirs
+        await api.create("/api/v1/nodes", {"metadata": {"name": "a"}})
+        locks = NodeLocks(api, lambda _namespace, _name, _uid, _node: True, patience=0.2, now=lambda: 1_001)
+        with pytest.raises(LockContentionError):
+            await locks.take(NodeName("a"), PodRef(Namespace("default"), PodName("ours"), PodUid("u")), ours)
+        annotations = (await api.get("/api/v1/nodes/a"))["metadata"]["annotations"]
+        assert annotations == {NODE_LOCK: theirs}

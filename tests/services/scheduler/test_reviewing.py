@@ -196,6 +196,48 @@ def test_limits_are_completed_as_the_peers_complete_them(pod: Object, limits: di
     assert container["resources"] == {"limits": limits, "requests": limits}
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        pytest.param(
+            {"gpu": "50"}, {"gpu-core": "50", "gpu-memory-ratio": "50", "gpu.shared": "1"}, id="part"
+        ),
+        pytest.param(
+            {"gpu": "200"}, {"gpu-core": "200", "gpu-memory-ratio": "200", "gpu.shared": "2"}, id="two cards"
+        ),
+        pytest.param(
+            {"gpu": "100", "gpu-memory": "0", "gpu-memory-ratio": "0"},
+            {"gpu-core": "100", "gpu-memory": "0", "gpu-memory-ratio": "100", "gpu.shared": "1"},
+            id="zeros beside it",
+        ),
+        pytest.param(
+            {"gpu-core": "300", "gpu-memory-ratio": "300"},
+            {"gpu-core": "300", "gpu-memory-ratio": "300", "gpu.shared": "3"},
+            id="three cards",
+        ),
+        pytest.param(
+            {"gpu-core": "10", "gpu-memory": "1Gi"},
+            {"gpu-core": "10", "gpu-memory": "1Gi", "gpu.shared": "1"},
+            id="a slice",
+        ),
+    ],
+)
+@pytest.mark.parametrize("sides", [("limits",), ("limits", "requests")], ids=" and ".join)
+def test_the_patch_alone_writes_requests_and_limits_as_koordinators_does(
+    words: dict[str, str], completed: dict[str, str], sides: tuple[str, ...]
+) -> None:
+    """Nothing is left to the API server's own mirroring, which never changes a request that is there."""
+    beside = {"metax-tech.com/sgpu": completed["gpu.shared"]}
+    asked = {f"koordinator.sh/{word}": text for word, text in words.items()} | beside
+    pod = asking_pod(asked)
+    pod["spec"]["containers"][0]["resources"] = {side: dict(asked) for side in sides}
+    (container,) = patched(pod, patch_in(answered(pod)))["spec"]["containers"]
+    wanted = {f"koordinator.sh/{word}": text for word, text in completed.items()}
+    assert container["resources"]["limits"] == wanted | beside
+    new = {name: text for name, text in wanted.items() if asked.get(name) != text}
+    assert container["resources"]["requests"] == (wanted | beside if "requests" in sides else new)
+
+
 def test_an_init_container_is_completed_too_even_where_it_has_no_map_to_write_into() -> None:
     asking = {"name": "warm", "resources": {"limits": {"mthreads.com/vgpu": "1"}, "requests": None}}
     made = admitted(asking_pod(init=[{"name": "plain"}, asking]))

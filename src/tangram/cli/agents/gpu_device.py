@@ -27,6 +27,7 @@ from tangram.services.gpu_device.grants import Injection
 from tangram.services.gpu_device.launch import Launch, launch_text
 from tangram.services.gpu_device.settings import AgentSettings
 from tangram.units.durations import DurationError, parse_duration
+from tangram.units.ids import IdError, namespace
 
 AGENT: Final = "tangram.services.gpu_device"
 _AUTO = "auto"
@@ -46,6 +47,15 @@ def gpu_device(
             metavar="DIR", help="Where the ConfigMap device-config is mounted (docs/device-config.md)."
         ),
     ] = None,
+    config_namespace: Annotated[
+        str,
+        Parameter(
+            metavar="NAMESPACE",
+            show_default=False,
+            help="Follow the ConfigMap metax-device-config, or device-config, in this namespace: changes "
+            "count within seconds. One that exists counts before --config.",
+        ),
+    ] = "",
     healthy_interval: Annotated[
         str, Parameter(metavar="SECONDS", help="Between two health checks; 0 switches them off.")
     ] = "5",
@@ -82,6 +92,7 @@ def gpu_device(
         state_folder=state_dir,
         device_root=str(device_root),
         config_folder=config,
+        config_namespace=_namespace(config_namespace),
         runtime_file=host / "etc/containerd/config.toml",
         delivery=_delivery(cdi),
         injection=_injection(mthreads_injection),
@@ -137,6 +148,13 @@ def _injection(text: str) -> Injection:
         raise InputError(
             f"--mthreads-injection is {text!r:.80}: it is env or nodes; write one of these."
         ) from None
+
+
+def _namespace(text: str) -> str:
+    try:
+        return namespace(text) if text else ""
+    except IdError as error:
+        raise InputError(f"--config-namespace: {error}.") from None
 
 
 def _interval(text: str) -> float:

@@ -27,6 +27,10 @@ GPU_DEVICE: Final = """Offer this node's cards to the kubelet, and give containe
 As every GPU node runs it, with NODE_NAME from the pod's manifest:
   tangram gpu-device --config /config
 
+The same, following the ConfigMap metax-device-config of a namespace instead,
+so that an edit counts within seconds:
+  tangram gpu-device --config-namespace kube-system
+
 Without a GPU, on simulated cards (see 'tangram simulate-cards serve'):
   tangram gpu-device --node-name gpu-1 --driver simulated:unix:cards.sock \\
     --kubeconfig ~/.kube/config --log-dir ''

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tangram.drivers.doctor import kernel, kubelet, leftovers, nodes, runtimes, tools
+from tangram.drivers.doctor import device_infos, kernel, kubelet, leftovers, nodes, runtimes, tools
 from tangram.drivers.doctor.cards import judge_cards
 from tangram.drivers.doctor.examining import Examination, Probe
 from tangram.drivers.doctor.findings import Finding, Outcome, fail, skip
@@ -23,6 +23,7 @@ _HOST: Final = (
     Probe("kubelet", kubelet.kubelet_sockets),
     Probe("device-plugins", kubelet.device_plugins),
     Probe("vendor-components", leftovers.vendor_parts),
+    Probe("device-infos", device_infos.device_infos),
 )
 _SIMULATED: Final = "simulated"
 

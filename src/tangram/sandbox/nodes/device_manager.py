@@ -81,9 +81,13 @@ class DeviceManager:
             self._note()
         return found
 
+    def has_plugin(self, resource: str) -> bool:
+        """Whether a plugin of the resource is there now, whatever it has to give."""
+        return self.door.client(resource) is not None
+
     def registered(self, resource: str) -> bool:
         """Whether a plugin of the resource is there now and has told of devices."""
-        return self.door.client(resource) is not None and bool(self.plugins.healthy(resource))
+        return self.has_plugin(resource) and bool(self.plugins.healthy(resource))
 
     # ---- pods
 

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Final
 
+from tangram.kube.api import STRATEGIC_PATCH
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.kube.objects import Object
 from tangram.kubelet.news import News
@@ -31,7 +32,6 @@ from tangram.sandbox.nodes.pod_specs import (
     uid_of,
 )
 from tangram.sandbox.nodes.pod_statuses import rejected_status
-from tangram.sandbox.nodes.status_writing import STRATEGIC_PATCH
 from tangram.sandbox.nodes.ward import Ward
 from tangram.units.ids import PodUid
 from tangram.wire import loose

@@ -20,6 +20,7 @@ from tangram.drivers.simulated.driver import SimulatedDriver
 from tangram.drivers.simulated.world import Clock, World
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
+from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.kube.recorder import About, Event, Recorder
 from tangram.sandbox import accounts
@@ -36,12 +37,15 @@ from tangram.sandbox.nodes.pod_resources import PodResources
 from tangram.sandbox.nodes.pod_specs import kubelet_uid, name_of, namespace_of, uid_of
 from tangram.sandbox.nodes.ward import Ward
 from tangram.services.gpu_device.agent import Agent
+from tangram.services.gpu_device.device_object import MANAGER as DEVICE_MANAGER
+from tangram.services.gpu_device.device_object import PATH as DEVICES
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.settings import AgentSettings, Pauses
 from tangram.services.gpu_label.looking import Looker
 from tangram.services.gpu_label.service import Settings as LabelSettings
 from tangram.services.gpu_label.service import serve as serve_labels
 from tangram.units.ids import NodeName, PodUid
+from tangram.wire.koordinator.device import Device, device_object
 
 COMPONENT: Final = "kubelet"
 HEALTH_S: Final = 2.0
@@ -136,6 +140,8 @@ class Machine:
         """Make the node and begin. Raises `ApiError`, `ApiUnreachable` and `NotReady`."""
         # A machine that wakes by itself says so piece by piece, as a real one does; one that sleeps must look awake.
         await self.keeping.register(Said() if awake else self.said)
+        if not awake and self.said.device is not None:
+            await self._report(self.said.device)
         await self.kubelet.start(sockets=False)
         if awake:
             await self.wake()
@@ -173,8 +179,11 @@ class Machine:
 
     def _stands(self) -> bool:
         """The kubelet knows the cards; and, before anybody is told that the machine is ready, so does the cluster."""
+        if self._told:
+            # What is offered may be changed later, down to nothing of a resource; its plugin stays.
+            return all(self.devices.has_plugin(resource) for resource in self._expected)
         offered = all(self.devices.registered(resource) for resource in self._expected)
-        return offered and (self._told or not self._has_agent or self._around.published(self.name))
+        return offered and (not self._has_agent or self._around.published(self.name))
 
     # ---- what people do to machines
 
@@ -216,6 +225,16 @@ class Machine:
         for name, text in self.description.config.items():
             (folder / name).write_text(text, "utf-8")
 
+    async def _report(self, device: Device) -> None:
+        """Write the `Device` in the agent's name, so that it is the agent's own once it wakes."""
+        thing = device_object(device, node_uid=self.keeping.uid)
+        try:
+            await self._around.api.apply(f"{DEVICES}/{self.name}", thing, DEVICE_MANAGER)
+        except ApiError as error:
+            # Where there is no such kind, an agent writes none either.
+            if error.status != NOT_FOUND:
+                raise
+
     async def _serve_agent(self, supervisor: Supervisor) -> int:
         if self.world is None:
             raise RuntimeError("an agent has cards to look after")
@@ -227,6 +246,8 @@ class Machine:
             cdi_folder=self.folder / "cdi",
             state_folder=self.folder / "state",
             config_folder=self.folder / "config",
+            config_namespace=accounts.NAMESPACE,
+            device_infos=self.folder / "device-infos",
             runtime_file=self.folder / "config.toml",
             healthy_interval=HEALTH_S,
             pauses=QUIET,

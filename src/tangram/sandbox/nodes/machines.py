@@ -138,7 +138,7 @@ class Machines:
         await self._server.start()
         folder = self._usable_folder()
         for description in self._descriptions:
-            said = said_by_agents(description)
+            said = said_by_agents(description, self._around.now())
             self._machines[description.node] = Machine(
                 description, folder / _folder_name(description.node), self._around, said
             )

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Final
 
-from tangram.kube.api import Api
+from tangram.kube.api import STRATEGIC_PATCH, Api
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError, ApiUnreachable
 from tangram.kubelet.news import News
 from tangram.sandbox.nodes.described import MachineDescription
@@ -26,7 +26,6 @@ from tangram.sandbox.nodes.node_objects import (
     own_labels,
     status_of,
 )
-from tangram.sandbox.nodes.status_writing import STRATEGIC_PATCH
 from tangram.wire import loose
 
 GATHER_S: Final = 0.05

@@ -13,6 +13,7 @@ from tangram.kube.objects import Object
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.units.ids import NodeName
 from tangram.wire import hami
+from tangram.wire.koordinator.device import Device
 from tangram.wire.timestamps import to_microsecond, to_second
 
 KUBELET_VERSION: Final = "v1.36.3"
@@ -41,10 +42,16 @@ class Said(msgspec.Struct, frozen=True):
     annotations: dict[str, str] = {}
     labels: dict[str, str] = {}
     offered: Offered = Offered()
+    reported: dict[str, str] = {}
+    """Amounts in Koordinator's words, which no kubelet keeps."""
+    device: Device | None = None
 
 
 def node_object(description: MachineDescription, said: Said, *, port: int, now: dt.datetime) -> Object:
     """The whole object, as it is created."""
+    status = status_of(description, said.offered, port=port, now=now, since=now)
+    for side in ("capacity", "allocatable"):
+        status[side] |= said.reported
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -54,7 +61,7 @@ def node_object(description: MachineDescription, said: Said, *, port: int, now: 
             "annotations": {**own_annotations(description), **said.annotations},
         },
         "spec": _spec(description),
-        "status": status_of(description, said.offered, port=port, now=now, since=now),
+        "status": status,
     }
 
 

@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from tangram.kube.api import Api
+from tangram.kube.api import STRATEGIC_PATCH, Api
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError, ApiUnreachable
 from tangram.kube.objects import Object
 from tangram.kubelet.news import News
 from tangram.sandbox.nodes.pod_specs import path_of, uid_of
 
-STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 GATHER_S: Final = 0.03
 RETRY_S: Final = 1.0
 

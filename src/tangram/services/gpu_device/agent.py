@@ -17,6 +17,7 @@ from tangram.daemon.memory import give_back
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
 from tangram.kube.informer import Informer, whole
+from tangram.kube.objects import Key
 from tangram.kube.recorder import Recorder
 from tangram.kubelet.news import News
 from tangram.kubelet.notebook import Notebook
@@ -29,15 +30,19 @@ from tangram.services.gpu_device.card_metrics import CardMetrics
 from tangram.services.gpu_device.card_readings import CardReadings
 from tangram.services.gpu_device.card_watch import CardWatch
 from tangram.services.gpu_device.claims import Claims
-from tangram.services.gpu_device.config_folder import ConfigFolder
+from tangram.services.gpu_device.config_kept import KeptConfig
+from tangram.services.gpu_device.config_maps import ConfigMaps
 from tangram.services.gpu_device.delivery import Delivery
+from tangram.services.gpu_device.device_modes import DeviceModes
 from tangram.services.gpu_device.direct import Directly
 from tangram.services.gpu_device.giving import Giving
 from tangram.services.gpu_device.grant_files import GrantFiles
 from tangram.services.gpu_device.hardware import Hardware
+from tangram.services.gpu_device.koordinator import KoordinatorReports
 from tangram.services.gpu_device.kubelet_view import KubeletView
 from tangram.services.gpu_device.lock_release import LockRelease
 from tangram.services.gpu_device.metric_scene import Scene
+from tangram.services.gpu_device.mode_condition import ModeCondition
 from tangram.services.gpu_device.pod_writes import PodWrites
 from tangram.services.gpu_device.probing import Probing
 from tangram.services.gpu_device.publishing import OwnNode, Publisher
@@ -69,8 +74,7 @@ class Agent:
         self._news = News()
         self._probing = Probing(settings)
         node = settings.node
-        self._config = ConfigFolder(settings.config_folder, node)
-        self._cards = CardWatch(node, hardware, lambda: self._config.config)
+        self._cards = CardWatch(node, hardware, lambda: self._modes.config)
         self._own = OwnNode(self._node_changed)
         self._pods = BoundPods(lambda: self._cards.inventory, self._happened)
         self._pods_informer = Informer(
@@ -97,6 +101,18 @@ class Agent:
             telemetry=self.telemetry,
             happened=self._due.announce,
         )
+        self._maps = (
+            ConfigMaps(api, settings.config_namespace, self._reconfigured)
+            if settings.config_namespace
+            else None
+        )
+        self._modes = DeviceModes(
+            node,
+            maps=self._maps,
+            folder=settings.config_folder,
+            kept=KeptConfig(settings.state_folder),
+            heard=self._telling,
+        )
         self._tidying = Tidying(
             stock=lambda: self._cards.inventory,
             pods=self._pods,
@@ -120,6 +136,21 @@ class Agent:
         )
         self._publisher = Publisher(
             api, node, self._own, self._survey.wanted, self.telemetry.wrote, pace=settings.pauses.publish
+        )
+        self._condition = ModeCondition(
+            api, node, self._own, lambda: self._survey.waiting, self.telemetry.wrote
+        )
+        self._reports = KoordinatorReports(
+            api,
+            node,
+            present=lambda: self._node_informer.objects.get(Key("", node)),
+            pods=self._pods,
+            described=self._survey.described,
+            folder=settings.device_infos,
+            pauses=settings.pauses,
+            told=self._telling.unreported,
+            counted=self.telemetry.wrote,
+            became=self.telemetry.reported_by,
         )
         giving = Giving(
             stock=lambda: self._cards.inventory,
@@ -182,6 +213,11 @@ class Agent:
                 supervisor.vital("the look at cards", self._tick(supervisor))
                 supervisor.vital("the survey", self._surveying(supervisor))
                 supervisor.vital("publishing", self._publisher.run())
+                supervisor.vital("the condition of the node", self._condition.run())
+                if self._maps is not None:
+                    supervisor.vital("the look at the device ConfigMap", self._maps.run())
+                supervisor.vital("the look at the Device", self._reports.device.run())
+                supervisor.vital("reporting to Koordinator", self._reports.run())
                 locks = LockRelease(
                     self._api, self._settings.node, self._own, self._served, self.telemetry.wrote
                 )
@@ -197,8 +233,8 @@ class Agent:
                 turnstile.leave()
 
     def _load(self) -> None:
-        self._config.refresh()
-        self._check_config()
+        self._modes.load()
+        self._modes.refresh()
         self._claims.load()
         for claim in self._files.load():
             log.warning("a CDI file of ours cannot be read and is left alone", extra={"claim": claim})
@@ -225,9 +261,7 @@ class Agent:
         del supervisor
         interval = self._settings.healthy_interval
         while True:
-            if self._config.refresh():
-                self._check_config()
-                self._due.announce()
+            self._reconfigured()
             before = self._cards.fingerprint
             await self._cards.look(health=interval > 0)
             if self._cards.fingerprint != before:
@@ -254,6 +288,10 @@ class Agent:
                 self._news.announce()
             self._withdraw(offered)
             self._publisher.due()
+            self._reports.due()
+            self._condition.due()
+            if self._cards.known:
+                self._modes.compare(self._cards.inventory.devices)
             self._telling.health(self._cards.inventory.cards)
             if not hurried and time.monotonic() - tidied >= pauses.tidy:
                 tidied = time.monotonic()
@@ -314,9 +352,9 @@ class Agent:
                 seconds=plugin.registration_seconds,
             )
 
-    def _check_config(self) -> None:
-        if self._config.trouble:
-            self._telling.misconfigured(self._config.trouble)
+    def _reconfigured(self) -> None:
+        if self._modes.refresh():
+            self._due.announce()
 
     def _scene(self) -> Scene:
         return Scene(
@@ -338,4 +376,4 @@ class Agent:
             reasons.append(f"the driver does not answer: {self._cards.trouble}")
         if not self._pods_informer.synced.is_set():
             reasons.append("the pods of this node are not known yet")
-        return reasons
+        return reasons + self._modes.unready()

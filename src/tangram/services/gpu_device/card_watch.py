@@ -27,7 +27,7 @@ SILENT: Final = "driver-silent"
 
 
 class CardWatch:
-    def __init__(self, node: NodeName, hardware: Hardware, config: Callable[[], DeviceConfig]) -> None:
+    def __init__(self, node: NodeName, hardware: Hardware, config: Callable[[], DeviceConfig | None]) -> None:
         self._node = node
         self._hardware = hardware
         self._config = config
@@ -44,8 +44,18 @@ class CardWatch:
         """Why the driver does not answer; empty when it does."""
 
     @property
+    def decided(self) -> bool:
+        """Whether it is known how the cards are to be offered. Until then each stays what it is."""
+        return self._config() is not None
+
+    @property
     def wanted(self) -> dict[CardUuid, CardMode]:
-        return self._config().modes_for(tuple(self._devices.values()))
+        return self._wanted(tuple(self._devices.values()))
+
+    @property
+    def faults(self) -> dict[CardUuid, str]:
+        """The stable word for what is wrong with each card that is not well."""
+        return {uuid: health.code for uuid, health in self._health.items() if not health.healthy}
 
     @property
     def fingerprint(self) -> object:
@@ -76,19 +86,23 @@ class CardWatch:
     def arrange(self, held_as: Mapping[CardUuid, CardMode], cordoned: Collection[str]) -> Inventory:
         """The inventory of what was read last, under the present configuration."""
         devices = sorted(self._devices.values(), key=lambda device: device.index)
-        config = self._config()
+        config = self._config() or DeviceConfig()
         self.inventory = take_stock(
             self._node,
             devices,
             self._health,
             self._aligned(devices),
-            wanted=config.modes_for(devices),
+            wanted=self._wanted(devices),
             share_count=config.share_count,
             held_as=held_as,
             cordoned=cordoned,
         )
         self.known = self._listed
         return self.inventory
+
+    def _wanted(self, devices: Sequence[Device]) -> dict[CardUuid, CardMode]:
+        config = self._config()
+        return {} if config is None else config.modes_for(devices)
 
     async def _relink(self, listed: Sequence[Device]) -> None:
         """Links are read only when cards come or go: asking for them is slow on some drivers."""

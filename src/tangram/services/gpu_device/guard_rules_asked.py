@@ -6,7 +6,7 @@ import msgspec
 
 from tangram.model.allocations import Tenant
 from tangram.model.cards import Vendor
-from tangram.model.pods import Container, Pod, Role
+from tangram.model.pods import NO_HINTS, Container, Pod, Role
 from tangram.model.refusals import Refusal
 from tangram.model.requests import AskKind, Request
 from tangram.services.gpu_device.codes import StartCode
@@ -34,7 +34,7 @@ def settings_for(inventory: Inventory) -> AdmissionSettings:
 def asked_by(pod: Pod, inventory: Inventory) -> Request | Refusal:
     """What the pod asks for. Annotations about where to place it are left out: it is placed, and a peer read them."""
     meant = {key: value for key, value in pod.annotations.items() if key in _SAYS_HOW_MUCH}
-    bare = msgspec.structs.replace(pod, annotations=meant, required_scope=None)
+    bare = msgspec.structs.replace(pod, annotations=meant, hints=NO_HINTS)
     admission = admit(bare, settings_for(inventory))
     if admission.request is not None:
         return admission.request

@@ -111,17 +111,20 @@ def usage_of(
 
 def busy_cards(
     holdings: Iterable[Holding], pods: Iterable[BoundPod], inventory: Inventory
-) -> frozenset[CardUuid]:
-    """Cards that somebody holds or was promised: none of them may change its mode."""
-    units = held_units(holdings, inventory)
-    held = {card for taken in units.values() for card in taken.values() if card is not None}
-    promised = {
-        uuid
-        for bound in pods
-        if not bound.pod.ended and isinstance(bound.holds, Tenant)
-        for uuid in bound.holds.allocation.cards
-    }
-    return frozenset(held | promised)
+) -> dict[CardUuid, tuple[str, ...]]:
+    """Cards that somebody holds or was promised, none of which may change its mode, with the names of those pods."""
+    holders: dict[CardUuid, set[str]] = {}
+    for holding in holdings:
+        name = "a pod the API server does not know" if holding.bound is None else _name(holding.bound)
+        for taken in held_units((holding,), inventory).values():
+            for card in taken.values():
+                if card is not None:
+                    holders.setdefault(card, set()).add(name)
+    for bound in pods:
+        if not bound.pod.ended and isinstance(bound.holds, Tenant):
+            for card in bound.holds.allocation.cards:
+                holders.setdefault(card, set()).add(_name(bound))
+    return {card: tuple(sorted(names)) for card, names in holders.items()}
 
 
 def shares_of(bound: BoundPod | None, container: str) -> tuple[Share, ...]:
@@ -135,6 +138,10 @@ def shares_of(bound: BoundPod | None, container: str) -> tuple[Share, ...]:
         for share in each.shares
         if share.kind is AskKind.SLICE
     )
+
+
+def _name(bound: BoundPod) -> str:
+    return f"{bound.pod.ref.namespace}/{bound.pod.ref.name}"
 
 
 def _counts(bound: BoundPod | None, *, fresh: bool) -> bool:

@@ -37,6 +37,11 @@ class OwnNode:
         self.version = ""
         self.unschedulable = False
         self.info: dict[str, str] = {}
+        self.uid = ""
+        self.capacity: dict[str, str] = {}
+        self.allocatable: dict[str, str] = {}
+        self.conditions: dict[str, dict[str, str]] = {}
+        """By type, as the node's status has them."""
 
     def told(self, change: Change[Object]) -> None:
         """Take over one step of the informer."""
@@ -46,15 +51,36 @@ class OwnNode:
         metadata = loose.members(change.new.get("metadata"))
         spec = loose.members(change.new.get("spec"))
         status = loose.members(change.new.get("status"))
-        seen = (self.annotations, self.labels, self.unschedulable, self.known, self.info)
+        seen = self._said()
         self.known = True
+        self.uid = loose.text(metadata.get("uid"))
         self.annotations = loose.text_map(metadata.get("annotations"))
         self.labels = loose.text_map(metadata.get("labels"))
         self.version = loose.text(metadata.get("resourceVersion"))
         self.unschedulable = spec.get("unschedulable") is True
         self.info = loose.text_map(status.get("nodeInfo"))
-        if (self.annotations, self.labels, self.unschedulable, self.known, self.info) != seen:
+        self.capacity = loose.text_map(status.get("capacity"))
+        self.allocatable = loose.text_map(status.get("allocatable"))
+        self.conditions = _conditions(status.get("conditions"))
+        if self._said() != seen:
             self._changed()
+
+    def _said(self) -> object:
+        """What others of the agent go by. The kubelet's own conditions change every few minutes and are not in it."""
+        return (
+            self.annotations,
+            self.labels,
+            self.unschedulable,
+            self.known,
+            self.info,
+            self.capacity,
+            self.allocatable,
+        )
+
+
+def _conditions(written: object) -> dict[str, dict[str, str]]:
+    entries = (loose.text_map(entry) for entry in loose.elements(written))
+    return {entry.get("type", ""): entry for entry in entries}
 
 
 class Publisher:

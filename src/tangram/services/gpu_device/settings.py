@@ -27,6 +27,10 @@ class Pauses(msgspec.Struct, frozen=True, kw_only=True):
     """How long the kubelet's pod resources are waited for before it counts as silent."""
     told: float = 2.0
     """How long a scheduler is given to hear that a card is closed."""
+    kinds: float = 60.0
+    """Between two questions whether the API server knows Koordinator's `Device`."""
+    koordlet_gone: float = 60.0
+    """How long koordlet may be missing, as while it is replaced, before its work counts as ours."""
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +42,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     device_root: str = "/dev"
     """Where the container runtime finds the device nodes."""
     config_folder: Path | None = None
+    config_namespace: str = ""
+    """Where the device ConfigMap is followed through the API server; empty: it is not."""
+    device_infos: Path = Path("/var/run/koordlet/xpu-device-infos")
+    """The directory that koordlet reads."""
     runtime_file: Path = Path("/etc/containerd/config.toml")
     delivery: Delivery | None = None
     """None: found out from the kubelet, the runtime and its file."""

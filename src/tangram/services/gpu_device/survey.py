@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from tangram.model.cards import Card, Vendor
 from tangram.model.offers import Unit
 from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.card_watch import CardWatch
+from tangram.services.gpu_device.described import Described, described_node
 from tangram.services.gpu_device.holdings import (
     Holding,
     busy_cards,
@@ -26,6 +28,7 @@ from tangram.services.gpu_device.holdings import (
     usage_of,
 )
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
+from tangram.services.gpu_device.mode_waiting import Waiting, waiting_cards
 from tangram.services.gpu_device.offer import offered_units
 from tangram.services.gpu_device.pod_writes import PodWrites
 from tangram.services.gpu_device.publishing import OwnNode
@@ -42,7 +45,8 @@ from tangram.wire.publication import Publication, publication
 
 log = logging.getLogger("tangram.gpu-device")
 
-_SWITCHING = "it is about to be offered in another way"
+_SWITCHING_SENTENCE = "it is about to be offered in another way"
+SWITCHING: Final = "mode-changing"
 
 
 class Survey:
@@ -69,6 +73,8 @@ class Survey:
         self.sight = Sight(notes=WireError("not-read", "not read yet"), held=None)
         self.holdings: tuple[Holding, ...] = ()
         self.usage: dict[CardUuid, Hold] = {}
+        self.waiting: tuple[Waiting, ...] | None = None
+        """Cards that are not offered as they are to be; None before everybody was heard once."""
         self.stopping = False
         self._complete = False
         """Whether a look has had the API server's word too: without it every card seems free."""
@@ -82,14 +88,11 @@ class Survey:
             Sight(notes=await self._kubelet.notes(), held=None) if hurried else await self._kubelet.look()
         )
         self._arrange()
-        due = switches_due(
-            self._cards.inventory,
-            self._cards.wanted,
-            busy_cards(self.holdings, self._pods.all(), self._cards.inventory),
-        )
+        due = switches_due(self._cards.inventory, self._cards.wanted, self._busy())
         if await self._switching.step(due, published=self._published()):
             await self._cards.look()
             self._arrange()
+        self.waiting = self._wait()
         self._give_back()
         inventory = self._cards.inventory
         return offered_units(
@@ -108,9 +111,26 @@ class Survey:
         said = publication(cards, inventory.topology, self.usage, annotations=annotations, labels=labels)
         return replace(said, annotations={**said.annotations, AGENT: STOPPING if self.stopping else SERVING})
 
+    def _busy(self) -> dict[CardUuid, tuple[str, ...]]:
+        return busy_cards(self.holdings, self._pods.all(), self._cards.inventory)
+
+    def _wait(self) -> tuple[Waiting, ...] | None:
+        if not self._cards.known or not self._cards.decided or not self._complete:
+            return None
+        return waiting_cards(self._cards.inventory, self._cards.wanted, self._busy(), self._switching.refused)
+
+    def described(self) -> Described | None:
+        """The node as it is reported to Koordinator; None before everybody was heard once."""
+        inventory = self._cards.inventory
+        if not self._cards.known or not self._complete:
+            return None
+        cards = tuple(self._published_card(card) for card in inventory.cards)
+        closed = dict.fromkeys(self._switching.closed, SWITCHING)
+        return described_node(inventory, cards, closed | self._cards.faults)
+
     def _published_card(self, card: Card) -> Card:
         if card.uuid in self._switching.closed and card.healthy:
-            return replace(card, healthy=False, health_reason=_SWITCHING)
+            return replace(card, healthy=False, health_reason=_SWITCHING_SENTENCE)
         return card
 
     def _arrange(self) -> None:

@@ -37,6 +37,8 @@ class Switching:
         self._time_to_hear = told
         self._told: dict[CardUuid, float | None] = {}
         self._rest: dict[CardUuid, float] = {}
+        self.refused: dict[CardUuid, str] = {}
+        """What the driver said to the last try, of the cards that should still change."""
 
     @property
     def closed(self) -> frozenset[CardUuid]:
@@ -51,6 +53,7 @@ class Switching:
         now = self._clock()
         before = self.closed
         self._told = {card: self._told[card] for card in self._told if card in due}
+        self.refused = {card: said for card, said in self.refused.items() if card in due}
         switched = False
         for card, sliced in due.items():
             if now < self._rest.get(card, now):
@@ -70,7 +73,9 @@ class Switching:
         except DriverError as error:
             log.warning("a card cannot change its mode", extra={"card": card, "error": error.sentence})
             self._rest[card] = self._clock() + REST_S
+            self.refused[card] = error.sentence
             return False
+        self.refused.pop(card, None)
         log.info("a card changed its mode", extra={"card": card, "sliced": sliced})
         self._counted("mode-switched")
         return True

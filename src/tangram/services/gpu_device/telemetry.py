@@ -62,6 +62,12 @@ class Telemetry:
             ("resource",),
             registry=self.registry,
         )
+        self._reporter = Gauge(
+            "tangram_agent_koordinator_reporter",
+            "Who reports this node's cards to Koordinator: 1 for the one who does.",
+            ("reporter",),
+            registry=self.registry,
+        )
         self._seen_registrations: dict[str, int] = {}
 
     def took(self, call: str, resource: str, seconds: float) -> None:
@@ -78,6 +84,10 @@ class Telemetry:
 
     def wrote(self, thing: str) -> None:
         self._writes.labels(thing).inc()
+
+    def reported_by(self, reporter: str) -> None:
+        self._reporter.clear()
+        self._reporter.labels(reporter).set(1)
 
     def registration(self, resource: str, *, registered: bool, count: int, seconds: float) -> None:
         self._registered.labels(resource).set(1 if registered else 0)

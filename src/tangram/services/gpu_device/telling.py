@@ -25,6 +25,9 @@ log = logging.getLogger("tangram.gpu-device")
 
 REFUSED: Final = "GpuNotGiven"
 MISCONFIGURED: Final = "GpuConfigRefused"
+NOT_READ: Final = "GpuConfigNotRead"
+UNCONFIGURED: Final = "GpuConfigGone"
+UNREPORTED: Final = "GpuNotReported"
 CARD_BROKEN: Final = "GpuUnhealthy"
 CARD_WELL: Final = "GpuRecovered"
 
@@ -74,9 +77,30 @@ class Telling:
         self._recorder.record(Event(about, REFUSED, f"{sentence} [{code}]"))
         self._tell_peer(bound, Outcome.FAILED)
 
-    def misconfigured(self, trouble: str) -> None:
+    def misconfigured(self, trouble: str, about: About | None) -> None:
+        """On the node, and on the ConfigMap where it is one: who wrote it looks there first."""
         log.error("the configuration is not in force", extra={"why": trouble})
         self._tell_node(MISCONFIGURED, trouble)
+        if about is not None:
+            self._recorder.record(Event(about, MISCONFIGURED, trouble))
+
+    def not_read(self, about: About, instead: str) -> None:
+        sentence = (
+            f"nothing of this is read, because {instead} is there too; delete the one that is not meant"
+        )
+        log.warning("a ConfigMap is not read", extra={"config_map": about.name, "why": sentence})
+        self._recorder.record(Event(about, NOT_READ, sentence))
+
+    def unconfigured(self, place: str) -> None:
+        where = f" in namespace {place}" if place else ""
+        self._tell_node(
+            UNCONFIGURED,
+            f"there is no device configuration{where} any more: every MetaX card is to be whole again (native)",
+            warning=False,
+        )
+
+    def unreported(self, sentence: str) -> None:
+        self._tell_node(UNREPORTED, sentence)
 
     def health(self, cards: Iterable[Card]) -> None:
         """One event for each card that fails or recovers; what was so before is old news."""

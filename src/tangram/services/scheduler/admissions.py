@@ -58,4 +58,6 @@ class Admissions:
 
 def _kind_of(pod: Pod) -> bytes:
     read = {key: value for key, value in pod.annotations.items() if key in READ_AT_ADMISSION}
-    return _encode((pod.containers, sorted(read.items()), pod.placing, pod.priority, pod.required_scope))
+    # Of a pod that is bound, how it wanted to be placed is not looked at any more.
+    bound = pod.node_name is not None
+    return _encode((pod.containers, sorted(read.items()), pod.placing, pod.priority, pod.hints, bound))

@@ -15,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from tangram.services.scheduler.binding import Binding, BindOutcome
 from tangram.services.scheduler.desk import Caller, Reply
+from tangram.services.scheduler.device_summaries import DeviceSummaries
 from tangram.services.scheduler.explaining import Explaining
 from tangram.services.scheduler.exposition import Exposition
 from tangram.services.scheduler.filtering import Filtering
@@ -81,6 +82,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     victims: Victims
     second_looks: SecondLooks
     explaining: Explaining
+    summaries: DeviceSummaries
     verdicts: Verdicts
     telling: Telling
     telemetry: Telemetry
@@ -181,6 +183,9 @@ class Answering:
 
     async def explain_manifest(self, body: bytes, caller: Caller, nodes: Sequence[str] = ()) -> Reply:
         return await self._parts.explaining.manifest(body, caller, nodes)
+
+    async def device_summaries(self, node: str | None) -> Reply:
+        return self._parts.summaries.every_node() if node is None else self._parts.summaries.one(node)
 
     async def metrics(self, *, gzipped: bool) -> Reply:
         page = await self._parts.exposition.page(gzipped=gzipped)

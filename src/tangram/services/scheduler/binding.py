@@ -23,6 +23,7 @@ from tangram.model.requests import Request
 from tangram.services.scheduler.leadership import BIND_LIMIT_S, Leadership
 from tangram.services.scheduler.locks import LockContentionError, NodeLocks
 from tangram.services.scheduler.quota_rule import OverQuota, no_quota
+from tangram.services.scheduler.rereading import read_pods_of
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
 from tangram.units.ids import Namespace, NodeName, PodName, PodUid
@@ -161,21 +162,53 @@ class Binding:
         node = self._state.ledger.node(name)
         if node is None:
             raise _Failed(BindOutcome.UNFIT, node_missing(name))
-        now = self._now_ns()
+        now, beside = self._now_ns(), self._state.coexistence.on(node)
         try:
-            lock = lock_value(request, tenant.allocation, node, now)
+            lock = lock_value(request, tenant.allocation, node, now, beside_koordinator=beside)
             writes = binding_writes(request, tenant.allocation, node, now, present=waiting.pod.annotations)
         except WireError as error:
             raise _Failed(BindOutcome.REFUSED, error.sentence) from error
         if lock is not None:
             await self._take_lock(name, request.pod, lock)
         try:
+            if beside:
+                tenant, writes = await self._look_again(waiting, request, tenant, now)
             await self._send(request.pod, name, writes)
         except _Failed as failed:
             if lock is not None and failed.outcome is not BindOutcome.UNKNOWN:
                 await self._locks.release(name, request.pod)
             raise
         self._state.hold_bound(tenant)
+
+    async def _look_again(
+        self, waiting: Waiting, request: Request, tenant: Tenant, now: int
+    ) -> tuple[Tenant, BindingWrites]:
+        """What can be written now that koord-scheduler's last pod of this node is known too.
+
+        The cards are chosen again, and are others where those that were promised have been sold meanwhile. Raises
+        `_Failed` where none are left.
+        """
+        name = tenant.allocation.node
+        try:
+            await read_pods_of(self._api, self._state, name)
+        except (ApiError, ApiUnreachable) as error:
+            raise _Failed(BindOutcome.NOT_NOW, f"the pods of {name} cannot be read: {error}") from error
+        node = self._state.ledger.node(name)
+        found = self._state.decide(request, Candidates(names=(name,), host_checked=True))
+        if node is None or found.allocation is None:
+            raise _Failed(
+                BindOutcome.UNFIT,
+                f"koord-scheduler was faster on node {name}, which has no room for the pod any more; "
+                "trying again elsewhere",
+            )
+        if found.allocation != tenant.allocation:
+            tenant = tenant_for(request, found.allocation)
+            self._state.reservations.exchange(tenant)
+        try:
+            present = waiting.pod.annotations
+            return tenant, binding_writes(request, tenant.allocation, node, now, present=present)
+        except WireError as error:
+            raise _Failed(BindOutcome.REFUSED, error.sentence) from error
 
     async def _commit_bare(self, ref: PodRef, node: NodeName) -> None:
         await self._send(ref, node, BindingWrites({}, {}))

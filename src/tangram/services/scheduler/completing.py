@@ -1,7 +1,8 @@
 """What admission adds to a pod, as the JSON patch that the API server applies.
 
-Kubernetes mirrors limits into requests itself once a patch is applied, so limits are all that is written; what other
-limits have replaced leaves both. What is there already costs nothing: a pod that is reviewed twice is changed once.
+Limits are written into requests too, as Koordinator's webhook does: Kubernetes mirrors only names that requests lack,
+and would refuse a pod in which the two differ. What other limits have replaced leaves both. What is there already costs
+nothing: a pod that is reviewed twice is changed once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from tangram.wire import json_patch, loose
 from tangram.wire.admission_review import Object
 from tangram.wire.errors import WireError
 from tangram.wire.json_patch import Operation
+
+_SIDES = ("limits", "requests")
 
 
 def patch_for(manifest: Object, mutations: Iterable[Mutation], scheduler_name: str | None) -> list[Operation]:
@@ -40,12 +43,13 @@ def _operations(manifest: Object, mutation: Mutation) -> list[Operation]:
         case SetAnnotation(key=key, value=value):
             return json_patch.put(manifest, ("metadata", "annotations", key), value)
         case SetLimit(container=container, resource=resource, value=value):
-            path = (*_place(manifest, container), "resources", "limits", resource)
-            return json_patch.put(manifest, path, value)
+            place = (*_place(manifest, container), "resources")
+            put = json_patch.put
+            return [each for side in _SIDES for each in put(manifest, (*place, side, resource), value)]
         case RemoveResource(container=container, resource=resource):
             place = (*_place(manifest, container), "resources")
-            sides = ("limits", "requests")
-            return [each for side in sides for each in json_patch.remove(manifest, (*place, side, resource))]
+            remove = json_patch.remove
+            return [each for side in _SIDES for each in remove(manifest, (*place, side, resource))]
 
 
 def _place(manifest: Object, container: str) -> tuple[str, str, int]:

@@ -9,30 +9,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
 from tangram.daemon.memory import filling
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api, Object
 from tangram.kube.errors import ApiError, ApiUnreachable
-from tangram.kube.informer import Change, Informer, Key
-from tangram.kube.probing import has_resource
+from tangram.kube.informer import Change, Informer
+from tangram.services.scheduler.device_copy import DeviceCopy
 from tangram.services.scheduler.leadership import Leadership
+from tangram.services.scheduler.rereading import PODS, read_pods_of
 from tangram.services.scheduler.seen import Seen
 from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName
 from tangram.wire import loose
 from tangram.wire.disruption import Budget, read_budget
-from tangram.wire.errors import WireError
-from tangram.wire.koordinator.device import API_VERSION, Device, read_device
+from tangram.wire.koordinator.device import Device
 from tangram.wire.nodes import NodeReading
 
 NODES: Final = "/api/v1/nodes"
-PODS: Final = "/api/v1/pods"
 QUOTAS: Final = "/api/v1/resourcequotas"
 BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
-DEVICES: Final = f"/apis/{API_VERSION}/devices"
 NOT_ENDED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 REREAD_PAUSE_S: Final = 1.0
 
@@ -63,6 +60,7 @@ class Copies:
         self.budgets: Final = Informer(
             api, BUDGETS, budget_changed, keep=read_budget, troubled=_trouble("disruption budgets")
         )
+        self.devices: Final = DeviceCopy(api, self._device_changed)
         self.node_listeners: list[Callable[[], None]] = []
         self.pod_listeners: list[Callable[[Change[Seen]], None]] = []
         self._to_reread: asyncio.Queue[NodeName] = asyncio.Queue()
@@ -70,12 +68,8 @@ class Copies:
 
     async def fill(self, supervisor: Supervisor) -> None:
         """Begin to follow everything; returns once each copy was complete."""
-        if await self._has_devices():
-            devices = Informer(
-                self._api, DEVICES, self._device_changed, keep=_device, troubled=_trouble("devices")
-            )
-            supervisor.vital("copy of devices", devices.run())
-            await devices.synced.wait()
+        supervisor.vital("copy of devices", self.devices.run())
+        await self.devices.looked.wait()
         first = {"nodes": self.nodes, "quotas": self.quotas, "budgets": self.budgets}
         with filling():
             for name, copy in first.items():
@@ -89,20 +83,6 @@ class Copies:
         supervisor.lasting("pods of changed nodes", self._reread)
         _log.info("the cluster is read: %d nodes, %d pods", len(self.nodes.objects), len(self.pods.objects))
 
-    async def read_pods_of(self, node: NodeName) -> None:
-        """Read the pods of one node again. Raises `ApiError` and `ApiUnreachable`."""
-        query = {"fieldSelector": f"spec.nodeName={node}"}
-        async for page in self._api.pages(PODS, query, 500):
-            for pod in loose.elements(page.get("items")):
-                seen = self._state.read_pod(loose.members(pod))
-                key = Key(str(seen.ref.namespace), str(seen.ref.name))
-                self._state.pod_changed(Change(key, None, seen))
-
-    async def _has_devices(self) -> bool:
-        with suppress(ApiError, ApiUnreachable):
-            return await has_resource(self._api, API_VERSION, "devices")
-        return False
-
     def _node_changed(self, change: Change[NodeReading]) -> None:
         self._state.node_changed(change)
         for listener in self.node_listeners:
@@ -113,15 +93,16 @@ class Copies:
         for listener in self.pod_listeners:
             listener(change)
 
-    def _device_changed(self, change: Change[Device | None]) -> None:
-        name = NodeName(change.key.name)
-        self._state.put_device(name, change.new)
+    def _device_changed(self, node: NodeName, device: Device | None) -> None:
+        self._state.put_device(node, device)
+        for listener in self.node_listeners:
+            listener()
 
     async def _reread(self) -> None:
         while True:
             node = await self._to_reread.get()
             try:
-                await self.read_pods_of(node)
+                await read_pods_of(self._api, self._state, node)
             except (ApiError, ApiUnreachable) as error:
                 _log.warning("the pods of %s could not be read again: %s", node, error)
                 await asyncio.sleep(REREAD_PAUSE_S)
@@ -132,14 +113,6 @@ def _quota_facts(quota: Object) -> Object:
     """Of a quota only its limits are of interest."""
     hard = loose.members(loose.members(quota.get("spec")).get("hard"))
     return {"metadata": {"name": quota["metadata"]["name"]}, "spec": {"hard": dict(hard)}}
-
-
-def _device(manifest: Object) -> Device | None:
-    try:
-        return read_device(manifest)[0]
-    except WireError as error:
-        _log.warning("a Device cannot be read: %s", error)
-        return None
 
 
 def _trouble(what: str) -> Callable[[str], None]:

@@ -57,6 +57,10 @@ class Desk(Protocol):
         """Where the pods of some manifests would go, were they made now."""
         ...
 
+    async def device_summaries(self, node: str | None) -> Reply:
+        """What koord-scheduler's debug API answers about a node's cards, or about those of every node."""
+        ...
+
     async def metrics(self, *, gzipped: bool) -> Reply:
         """The page of metrics, compressed for whoever takes that: of a large cluster it has tens of megabytes."""
         ...

@@ -1,9 +1,10 @@
-"""The door for everybody else: admission reviews, explain and metrics, and the verbs for a kube-scheduler elsewhere.
+"""The door for everybody else: admission reviews, explain, metrics, and the verbs for a kube-scheduler elsewhere.
 
-Who may ask what is Kubernetes' own decision. Explain and metrics want the bearer token of somebody with the right to
-read the same in Kubernetes, and the desk is told what else that person may see. Admission reviews need no proof: they
-change nothing, and say of a pod only what its author wrote. Filter and bind decide for the whole cluster, so from
-outside they need a certificate of the one authority that was named for it; without one there are no such paths.
+Who may ask what is Kubernetes' own decision. Explain, Koordinator's device summaries and metrics want the bearer token
+of somebody with the right to read the same in Kubernetes, and the desk is told what else that person may see. Admission
+reviews need no proof: they change nothing, and say of a pod only what its author wrote. Filter and bind decide for the
+whole cluster, so from outside they need a certificate of the one authority that was named for it; without one there are
+no such paths.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tangram.services.scheduler.doors import probes, response, verbs
 REVIEW_BODY: Final = 8 * MEBI
 """An API server takes objects of 3 MiB, and an update's review has the old one beside the new."""
 MANIFEST_BODY: Final = MEBI
+SUMMARIES: Final = "/apis/v1/plugins/DeviceShare/nodeDeviceSummaries"
+"""koord-scheduler's own path, which its users know."""
 NAMESPACES: Final = 16
 """In one question: each costs the API server a review of its own."""
 
@@ -58,6 +61,16 @@ def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> we
         body = await reading.body(request, MANIFEST_BODY)
         return response(await desk.explain_manifest(body, caller, request.query.getall("node", [])))
 
+    async def every_summary(request: web.Request) -> web.Response:
+        await reception.reader_of_nodes(request, "list")
+        return response(await desk.device_summaries(None))
+
+    async def one_summary(request: web.Request) -> web.Response:
+        name = request.path.rpartition("/")[2]
+        _check("the node", name, _POD)
+        await reception.reader_of_nodes(request, "get")
+        return response(await desk.device_summaries(name))
+
     async def metrics(request: web.Request) -> web.Response:
         await reception.scraper(request)
         takes = request.headers.get("Accept-Encoding", "")
@@ -67,6 +80,8 @@ def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> we
         "/webhook": {"POST": _review(desk.review, reading)},
         "/guard": {"POST": _review(desk.guard, reading)},
         "/explain": {"GET": _by_right(explain_pod), "POST": _by_right(explain_manifest)},
+        SUMMARIES: {"GET": _by_right(every_summary)},
+        f"{SUMMARIES}/*": {"GET": _by_right(one_summary)},
         "/metrics": {"GET": _by_right(metrics)},
     }
     behind_certificate: Paths = _certified(verbs(desk, reading)) if verbs_by_certificate else {}
@@ -129,6 +144,15 @@ class _Reception:
             if not await self._rights.may(user, "get", "pods", namespace):
                 raise _lacking(user, f"get pods in namespace {namespace!r}", request.path)
         return Caller(user.name, await self._rights.may(user, "list", "pods"), frozenset(namespaces))
+
+    async def reader_of_nodes(self, request: web.Request, verb: str) -> None:
+        """Somebody who may read nodes, and pods of every namespace: both are told of."""
+        rights = ((verb, "nodes"), ("list", "pods"))
+        both = f"{verb} nodes and list pods of all namespaces"
+        user = await self._user(request, both)
+        for right in rights:
+            if not await self._rights.may(user, *right):
+                raise _lacking(user, both, request.path)
 
     async def scraper(self, request: web.Request) -> None:
         """Somebody who may read metrics."""

@@ -83,6 +83,11 @@ class Reservations:
                 self.ended("replaced")
         return made
 
+    def exchange(self, tenant: Tenant) -> None:
+        """Other cards of the same node for a pod whose bind is under way; nothing else of the promise changes."""
+        if tenant.pod.uid in self._promises:
+            self._ledger.reserve(tenant, expires_at=NEVER, attempt=self._ledger.begin_attempt())
+
     def hold(self, tenant: Tenant, until_gone: frozenset[PodUid]) -> None:
         """Promise cards that others still have, against everyone who is not more important."""
         self.make(tenant, ahead=True, long=True)

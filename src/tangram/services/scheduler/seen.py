@@ -40,3 +40,5 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     held: Tenant | Unnamed | None = None
     """What it holds, or that it holds something nobody named. None while it waits, and when it has ended."""
     gang: Gang | None = None
+    koordinators: bool = False
+    """It asks for cards of ours, and koord-scheduler places it."""

@@ -20,6 +20,7 @@ from tangram.services.scheduler.answering import Answering, Parts
 from tangram.services.scheduler.binding import Binding
 from tangram.services.scheduler.configuration import Configuration, InForce
 from tangram.services.scheduler.copies import Copies
+from tangram.services.scheduler.device_summaries import DeviceSummaries
 from tangram.services.scheduler.explaining import Explaining
 from tangram.services.scheduler.exposition import Exposition
 from tangram.services.scheduler.failing import failing
@@ -123,6 +124,7 @@ class Scheduler:
                 victims=Victims(self.state, self.leadership, self._preempting),
                 second_looks=self._second_looks,
                 explaining=Explaining(self.state, self._verdicts),
+                summaries=DeviceSummaries(self.state.ledger),
                 verdicts=self._verdicts,
                 telling=telling,
                 telemetry=self._telemetry,

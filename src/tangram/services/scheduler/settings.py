@@ -11,6 +11,8 @@ from tangram.daemon.endpoints import Address
 
 TANGRAM_NAME: Final = "tangram-scheduler"
 HAMI_NAME: Final = "hami-scheduler"
+KOORDINATOR_NAME: Final = "koord-scheduler"
+"""Served only where somebody says so: where Koordinator runs, its pods are its own to place."""
 
 
 class ServiceName(msgspec.Struct, frozen=True):

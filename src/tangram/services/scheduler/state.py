@@ -25,6 +25,7 @@ from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
 from tangram.services.scheduler.admissions import Admissions
+from tangram.services.scheduler.coexistence import Coexistence, placed_by_koordinator
 from tangram.services.scheduler.gang_index import GangIndex
 from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, Times
 from tangram.services.scheduler.seen import Seen, Waiting
@@ -32,7 +33,7 @@ from tangram.units.ids import NodeName, PodUid
 from tangram.vendors.mthreads.tiers import sizes_of
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire.koordinator.device import Device
-from tangram.wire.nodes import NodeReading, read_node
+from tangram.wire.nodes import NodeReading, read_node, with_device
 from tangram.wire.pods import read_pod
 from tangram.wire.queueing import read_gang, read_queueing
 from tangram.wire.tenants import Unnamed, on_the_host_alone, read_tenant
@@ -64,6 +65,7 @@ class State:
         self.waiting: Final[dict[PodUid, Seen]] = {}
         """Pods of ours without a node, in the order in which they were first seen."""
         self.gangs: Final = GangIndex()
+        self.coexistence: Final = Coexistence()
         self.problems: Final[dict[NodeName, tuple[str, ...]]] = {}
         """What could not be read of each node, one sentence each."""
         self.arrived: Callable[[Waiting], None] = _nobody
@@ -72,6 +74,7 @@ class State:
         """Told of every node whose pods have to be read again, because its cards have other names now."""
         self._by_name: dict[Key, Seen] = {}
         self._devices: dict[NodeName, Device] = {}
+        self._readings: dict[NodeName, NodeReading] = {}
         self._demand = LearnedDemand()
         self._given_sizes: tuple[int, ...] | None = settings and settings.mthreads_memory_per_card
         self._renamed: dict[str, str] = settings.renamed if settings else {}
@@ -83,17 +86,39 @@ class State:
 
     def read_node(self, manifest: Object) -> NodeReading:
         name = NodeName(str(manifest["metadata"]["name"]))
-        return read_node(manifest, self._devices.get(name), self._renamed)
+        return read_node(manifest, self._devices.get(name), self._renamed, again=True)
 
     def node_changed(self, change: Change[NodeReading]) -> None:
         name = NodeName(change.key.name)
-        self.edition += 1
         if change.new is None:
+            self.edition += 1
             self.ledger.remove_node(name)
+            self._readings.pop(name, None)
             self.problems.pop(name, None)
             self._note_sizes(name, None)
-            return
-        reading = change.new
+        else:
+            self._take_node(name, change.new)
+
+    def put_device(self, name: NodeName, device: Device | None) -> None:
+        """Koordinator's description of a node, None when there is none (any more). It counts at once.
+
+        Cards that only a `Device` told of go with it, their tenants stay: they are charged again should it come back.
+        """
+        if device is None:
+            self._devices.pop(name, None)
+        else:
+            self._devices[name] = device
+        reading = self._readings.get(name)
+        if reading is not None:
+            self._take_node(name, reading)
+
+    def _take_node(self, name: NodeName, reading: NodeReading) -> None:
+        self.edition += 1
+        device = self._devices.get(name)
+        if reading.device is not device:
+            # It was read before the `Device` changed.
+            reading = with_device(reading, device, self._renamed)
+        self._readings[name] = reading
         known = self.ledger.node(name)
         self.ledger.put_node(reading.node)
         if reading.problems:
@@ -105,13 +130,6 @@ class State:
             if any(not holding.charges for holding in self.ledger.holdings_on(name)):
                 # Something there was read against other cards, or against none.
                 self.reread(name)
-
-    def put_device(self, name: NodeName, device: Device | None) -> None:
-        """Koordinator's description of a node; it counts when the node is read the next time."""
-        if device is None:
-            self._devices.pop(name, None)
-        else:
-            self._devices[name] = device
 
     def _note_sizes(self, name: NodeName, node: Node | None) -> None:
         """Which sizes of Moore Threads slice exist depends on the cards there are, unless somebody said."""
@@ -153,6 +171,7 @@ class State:
         if pod.ended:
             return Seen(ref=pod.ref, node=pod.node_name, ended=True)
         admission = self.admissions.of(pod)
+        koordinators = admission.ours and placed_by_koordinator(pod, self.served)
         if pod.node_name is not None:
             held = read_tenant(pod, self.ledger.node(pod.node_name), admission=admission)
             return Seen(
@@ -161,11 +180,18 @@ class State:
                 terminating=pod.terminating,
                 held=held or on_the_host_alone(pod, pod.node_name),
                 gang=read_gang(manifest),
+                koordinators=koordinators,
             )
         queueing = read_queueing(manifest)
         ours = admission.ours and pod.scheduler_name in self.served
         waiting = Waiting(pod=pod, admission=admission, queueing=queueing) if ours else None
-        return Seen(ref=pod.ref, terminating=pod.terminating, waiting=waiting, gang=queueing.gang)
+        return Seen(
+            ref=pod.ref,
+            terminating=pod.terminating,
+            waiting=waiting,
+            gang=queueing.gang,
+            koordinators=koordinators,
+        )
 
     def read_waiting(self, manifest: Object) -> Waiting:
         """A pod that is asked about before its own event has come."""
@@ -182,6 +208,7 @@ class State:
         if new.ended:
             self._gone(change.key, uid)
             return
+        self.coexistence.note(uid, koordinators=new.koordinators)
         if new.node is None:
             self._wait(change.key, new)
             return
@@ -227,6 +254,7 @@ class State:
 
     def _gone(self, key: Key, uid: PodUid) -> None:
         self.waiting.pop(uid, None)
+        self.coexistence.forget(uid)
         self.reservations.forget(uid)
         self.ledger.remove(uid)
         known = self._by_name.get(key)

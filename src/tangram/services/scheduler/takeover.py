@@ -14,8 +14,8 @@ from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
-from tangram.services.scheduler.copies import PODS
 from tangram.services.scheduler.leadership import Leadership
+from tangram.services.scheduler.rereading import PODS
 
 SETTLE_S: Final = 1.0
 

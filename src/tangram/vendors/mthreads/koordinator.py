@@ -3,8 +3,11 @@
 Koordinator knows nothing of sixteenths or legal sizes. Compute is charged rounded up to the next sixteenth, so that
 two slices never hold more than the card has; any percentage from 1 is at least one sixteenth. Memory is never
 rounded: a size the kernel would round up is refused with the sizes that exist. No kubelet asks a plugin for
-Koordinator's words, and the vendor's plugin knows no vgpu, so admission adds what it does know.
+Koordinator's words, and the vendor's plugin knows no vgpu, so admission adds what it does know. koord-scheduler counts
+every word against the node, where nobody offers vgpu: pods for it leave that out and state what admission would add.
 """
+
+from collections.abc import Mapping
 
 from tangram.model.cards import Vendor
 from tangram.model.pods import Container
@@ -14,6 +17,7 @@ from tangram.units.memory import Bytes, from_512mib_units, memory_text
 from tangram.vendors.amounts import refused
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.koordinator import KoordinatorAsk, mixed_words, read_koordinator
+from tangram.vendors.koordinator_words import WORDS
 from tangram.vendors.mthreads import names
 from tangram.vendors.mthreads.containers import CARDS
 from tangram.vendors.mthreads.products import CORES_PER_CARD
@@ -21,19 +25,24 @@ from tangram.vendors.mthreads.tiers import legal_units, memory_tiers
 from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_GPU, KOORDINATOR_MEMORY, KOORDINATOR_RATIO
 from tangram.vendors.protocol import Mutation, Reading, SetAnnotation, SetLimit
 from tangram.vendors.shapes import above_largest
-from tangram.vendors.wording import asked, either, sentence
+from tangram.vendors.wording import asked, either, sentence, written
 
 
 def read_koordinator_words(
     container: Container, memory_per_card: tuple[int, ...], largest: Bytes | None
 ) -> Reading:
     """The container's asks in sixteenths and legal sizes, or every reason why there are none."""
-    said = read_koordinator(container, CARDS)
+    bare = _is_bare(container)
+    said = read_koordinator(container, CARDS, counted=not bare)
     added = {} if isinstance(said, tuple) else _for_the_plugin(said, memory_per_card)
     # A pod is read again after admission has completed it.
     complete = all(container.limits.get(resource) == value for resource, value in added.items())
     beside = {names.VGPU, *added} if complete else {names.VGPU}
     mixed = mixed_words(container, names.VGPU, names.RESOURCES - beside)
+    if bare and isinstance(said, tuple):
+        return Reading(refusals=said)
+    if bare and not complete:
+        return refused(_plugin_fault(container, added))
     if mixed is not None:
         return refused(mixed)
     if isinstance(said, tuple):
@@ -59,6 +68,25 @@ def read_koordinator_words(
         vocabulary=Vocabulary.KOORDINATOR,
     )
     return Reading((ask,), cautions=_rounding(container, said, cores), mutations=(*said.mutations, *more))
+
+
+def _is_bare(container: Container) -> bool:
+    """Whether the plugin's words stand for the number of cards, as koord-scheduler needs it."""
+    named = container.limits.keys() | container.requests.keys()
+    return names.VGPU not in named and {names.SGPU_CORE, names.SGPU_MEMORY} <= named
+
+
+def _plugin_fault(container: Container, added: Mapping[str, str]) -> Refusal:
+    meant = " and ".join(f"{resource}: {value}" for resource, value in added.items())
+    return Refusal(
+        Code.KOORDINATOR_COUNT_MISMATCH,
+        sentence(
+            f"{asked(container, *WORDS)} beside {written(container, tuple(added))}",
+            "the plugin's words beside Koordinator's state the same amounts",
+            f"write {meant}, or {names.VGPU} in their place where Tangram's scheduler places the pod",
+        ),
+        container.name,
+    )
 
 
 def _for_the_plugin(said: KoordinatorAsk, memory_per_card: tuple[int, ...]) -> dict[str, str]:

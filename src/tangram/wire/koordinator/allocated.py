@@ -49,6 +49,14 @@ class GpuShare(msgspec.Struct, frozen=True):
         """A share asked for in percent."""
         return GpuShare(core_percent, Bytes(ratio * card_memory // 100), ratio)
 
+    @staticmethod
+    def as_asked(core_percent: int, memory: Bytes, card_memory: Bytes) -> GpuShare:
+        """A share of a pod in Koordinator's words of which only the bytes are known, whichever of both it asked for.
+
+        A percentage that became bytes lost less than one of them, which is given back before counting.
+        """
+        return GpuShare(core_percent, memory, (memory + 1) * 100 // card_memory if card_memory else 100)
+
     def resources(self) -> dict[str, str]:
         return {
             KOORDINATOR_CORE: Quantity.whole(self.core_percent).canonical(),
@@ -83,9 +91,11 @@ def decode_allocated(written: str) -> dict[str, tuple[AllocatedDevice, ...]]:
 
 
 def gpu_share(device: AllocatedDevice, card_memory: Bytes | None) -> GpuShare:
-    """How much of a card is held: bytes if they are stated, else the percent of a card of known size.
+    """How much of a card is held: bytes if they are stated, the percent of a card of known size, or the larger of both.
 
-    Raises `WireError` when neither tells.
+    Koordinator derives one from the other and cuts off what is left over, so that the percentages of a full card may
+    add up to less than 100, but bytes never to less than was given: they are what is charged. Raises `WireError`
+    when neither tells.
     """
     core = _amount(device, KOORDINATOR_CORE)
     memory = _amount(device, KOORDINATOR_MEMORY)
@@ -97,8 +107,10 @@ def gpu_share(device: AllocatedDevice, card_memory: Bytes | None) -> GpuShare:
         )
     if memory is None:
         return GpuShare.of_ratio(core or 0, ratio or 0, card_memory or Bytes(0))
-    percent = ratio if ratio is not None else memory * 100 // card_memory if card_memory else 100
-    return GpuShare(core or 0, Bytes(memory), percent)
+    if ratio is None or card_memory is None:
+        percent = memory * 100 // card_memory if card_memory else 100
+        return GpuShare(core or 0, Bytes(memory), percent if ratio is None else ratio)
+    return GpuShare(core or 0, Bytes(max(memory, ratio * card_memory // 100)), ratio)
 
 
 def _device_object(device: AllocatedDevice) -> dict[str, object]:

@@ -7,7 +7,7 @@ safe here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -22,6 +22,7 @@ API_VERSION: Final = "scheduling.koordinator.sh/v1alpha1"
 KIND: Final = "Device"
 
 _LARGEST_MINOR = 2**31 - 1
+_OUR_LABELS = (names.LABEL_VENDOR, names.LABEL_MODEL, names.LABEL_PARTITION_POLICY)
 
 
 class DevicePlace(msgspec.Struct, frozen=True):
@@ -90,6 +91,22 @@ def device_object(device: Device, *, node_uid: str) -> dict[str, object]:
     }
 
 
+def changes_device(present: Mapping[str, object] | None, wanted: Mapping[str, object]) -> bool:
+    """Whether applying the object would change one that exists, in the fields that `device_object` writes.
+
+    Labels and annotations of other people are theirs, and so is the status, which nobody writes.
+    """
+    if present is None or present.get("spec") != wanted.get("spec"):
+        return True
+    theirs, ours = loose.members(present.get("metadata")), loose.members(wanted.get("metadata"))
+    owners = loose.elements(theirs.get("ownerReferences"))
+    return (
+        any(owner not in owners for owner in loose.elements(ours.get("ownerReferences")))
+        or _differ(theirs.get("labels"), ours.get("labels"), _OUR_LABELS)
+        or _differ(theirs.get("annotations"), ours.get("annotations"), (names.GPU_PARTITIONS,))
+    )
+
+
 def read_device(manifest: Mapping[str, object]) -> tuple[Device, tuple[Problem, ...]]:
     """The node's cards, and what was wrong with those left out.
 
@@ -134,6 +151,10 @@ def read_place(written: object) -> DevicePlace | None:
         pcie=loose.text(place.get("pcieID")),
         bus_id=loose.text(place.get("busID")),
     )
+
+
+def _differ(present: object, wanted: object, keys: Iterable[str]) -> bool:
+    return any(loose.members(present).get(key) != loose.members(wanted).get(key) for key in keys)
 
 
 def _entry_object(entry: DeviceEntry) -> dict[str, object]:

@@ -1,62 +1,56 @@
-"""The allocate hint: the one annotation in which a Koordinator user says how close the cards must be.
+"""All that a Koordinator user may say about the choice of cards, beside the amounts: four annotations and a label.
 
-Of a hint for GPUs only the required scope changes what we do; selectors look at device labels that nothing fills.
+Each is honoured or refused with a sentence; none is passed over. What Koordinator itself would pass over, such as a
+field that it does not know, is refused too. Reading never fails, and what is refused here only counts once somebody
+knows that the pod asks for cards of ours: a hint on any other pod is somebody else's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from tangram.model.topology import TopologyScope
-from tangram.vendors.wording import either, sentence
-from tangram.wire import jsontext, loose
-from tangram.wire.errors import WireError, shown
+from tangram.model.pods import NO_HINTS, Hints
+from tangram.model.refusals import Refusal
+from tangram.units.refusal import quoted
+from tangram.vendors.codes import Code
+from tangram.vendors.wording import sentence
 from tangram.wire.koordinator import names
+from tangram.wire.koordinator.device_hints import read_allocate_hint, read_joint_allocate
+from tangram.wire.koordinator.nearness_hints import read_numa_spec, read_partition_spec
 
-_SCOPES = {
-    "Device": TopologyScope.LINK,
-    "PCIe": TopologyScope.PCIE,
-    "NUMANode": TopologyScope.NUMA,
-    "Node": TopologyScope.NODE,
+_READERS: Final[Mapping[str, Callable[[str], Hints]]] = {
+    names.ALLOCATE_HINT: read_allocate_hint,
+    names.JOINT_ALLOCATE: read_joint_allocate,
+    names.PARTITION_SPEC: read_partition_spec,
+    names.NUMA_TOPOLOGY_SPEC: read_numa_spec,
 }
 
 
-def required_scope(annotations: Mapping[str, str]) -> TopologyScope | None:
-    """Within what the pod's cards must lie, or None when the pod does not say.
-
-    Raises `WireError` for a hint that cannot be read: ignoring it would place the cards anywhere at all.
-    """
-    written = annotations.get(names.ALLOCATE_HINT, "")
-    if not written.strip():
-        return None
-    try:
-        hints = jsontext.parse(written, names.ALLOCATE_HINT)
-    except WireError as error:
-        raise _malformed(written) from error
-    if hints is not None and not loose.is_object(hints):
-        raise _malformed(written)
-    scope = loose.members(loose.members(hints).get(names.GPU)).get("requiredTopologyScope")
-    if scope is None or scope == "":
-        return None
-    known = _SCOPES.get(loose.text(scope))
-    if known is None:
-        raise WireError(
-            "hint-scope-unknown",
-            sentence(
-                f"annotation {names.ALLOCATE_HINT} asks for requiredTopologyScope {shown(scope)}",
-                f"the scopes are {either(_SCOPES)}",
-                "write one of them or leave it out",
-            ),
-        )
-    return known
+def read_hints(annotations: Mapping[str, str], labels: Mapping[str, str]) -> Hints:
+    """Every wish of the pod and every reason why one cannot be met. Never raises."""
+    provider = labels.get(names.ISOLATION_PROVIDER, "")
+    said = [
+        reader(written)
+        for key, reader in _READERS.items()
+        if (written := annotations.get(key)) is not None and written.strip()
+    ]
+    if not said and not provider:
+        return NO_HINTS
+    isolation = (_isolated(provider),) if provider else ()
+    return Hints(
+        scopes=tuple(wish for each in said for wish in each.scopes),
+        numa_first=any(each.numa_first for each in said),
+        refusals=(*(refusal for each in said for refusal in each.refusals), *isolation),
+    )
 
 
-def _malformed(written: str) -> WireError:
-    return WireError(
-        "hint-malformed",
+def _isolated(provider: str) -> Refusal:
+    return Refusal(
+        Code.ISOLATION_PROVIDER,
         sentence(
-            f"annotation {names.ALLOCATE_HINT} is {shown(written)}",
-            "it is a JSON object from device type to hint",
-            'write {"gpu":{"requiredTopologyScope":"PCIe"}}',
+            f"label {names.ISOLATION_PROVIDER} is {quoted(provider)}",
+            "the driver of these cards keeps containers apart, and no library is put into them",
+            "remove the label",
         ),
     )

@@ -1,7 +1,9 @@
 """Our cards as Koordinator's own agents would report them: a `Device` object, or entries of a device-info file.
 
 A cordoned card is reported unhealthy with a reason that says so: Koordinator has no other word for "no new tenants",
-and keeps the present ones either way.
+and keeps the present ones either way. A node with cards of both vendors is reported as one of its first card's vendor:
+one label names the vendor of all entries, and numbers begin at 0 for each, so that a card of the other vendor would be
+sold in the wrong words or under a number that is taken.
 """
 
 from __future__ import annotations
@@ -9,50 +11,53 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tangram.model.cards import Card
+from msgspec.structs import replace
+
+from tangram.model.cards import Card, Vendor
 from tangram.model.nodes import Node
-from tangram.model.topology import LinkKind, PcieLevel, Topology
+from tangram.model.topology import LinkKind, Topology
 from tangram.units.ids import LONGEST_LABEL, is_label_value
 from tangram.units.quantity import Format, Quantity
 from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_MEMORY, KOORDINATOR_RATIO
 from tangram.wire.koordinator import names
-from tangram.wire.koordinator.conditions import HEALTHY, Condition, health_condition
-from tangram.wire.koordinator.device import Device, DeviceEntry, DevicePlace
+from tangram.wire.koordinator.conditions import HEALTHY, Condition, health_condition, safe_reason
+from tangram.wire.koordinator.device import Device, DeviceEntry
 from tangram.wire.koordinator.device_info import DeviceInfo, PeerLinks
 from tangram.wire.koordinator.partitions import Partition, encode_partitions
+from tangram.wire.koordinator.whereabouts import CardNotes, Notes, places
 
 _LINK_WORDS = {LinkKind.METAXLINK: names.METAXLINK, LinkKind.MTLINK: names.MTLINK}
+_CORDONED = "an operator asked for no new tenants"
+_LIBRARY_PREFIX = "MX"
+"""The library says MXC500 where the vendor's page and tools, and so Koordinator's labels, say C500."""
 
 
-def device_of(node: Node, *, now: str, before: Device | None = None) -> Device:
+def device_of(node: Node, *, now: str, before: Device | None = None, notes: Notes | None = None) -> Device:
     """The node as a `Device`. Raises `WireError` only for ids that cannot be written.
 
     A condition keeps its time for as long as its status does; `before` is the object as it stands.
     """
+    node, notes = _of_one_vendor(node), notes or {}
     since = {
         (entry.id, condition.kind): condition
         for entry in (before.entries if before is not None else ())
         for condition in entry.conditions
     }
-    places = _places(node)
     entries = tuple(
         DeviceEntry(
             id=card.uuid,
             minor=card.index,
-            health=card.healthy and not card.cordoned,
+            health=_takes_tenants(card),
             resources={**_amounts(card), KOORDINATOR_RATIO: "100"},
             place=place,
-            conditions=(_condition(card, now, since.get((card.uuid, HEALTHY))),),
+            conditions=(_condition(card, notes, now, since.get((card.uuid, HEALTHY))),),
         )
-        for card, place in zip(node.cards, places, strict=True)
+        for card, place in zip(node.cards, places(node, notes), strict=True)
     )
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     if node.cards:
-        labels = {
-            names.LABEL_VENDOR: node.cards[0].vendor.value,
-            names.LABEL_MODEL: _label(node.cards[0].product),
-        }
+        labels = {names.LABEL_VENDOR: node.cards[0].vendor.value, names.LABEL_MODEL: _model(node.cards[0])}
     groups = _groups(node)
     if groups:
         labels[names.LABEL_PARTITION_POLICY] = "Prefer"
@@ -60,24 +65,47 @@ def device_of(node: Node, *, now: str, before: Device | None = None) -> Device:
     return Device(node=node.name, labels=labels, annotations=annotations, entries=entries)
 
 
-def device_infos_of(node: Node) -> tuple[DeviceInfo, ...]:
-    """The node as entries of a device-info file."""
+def device_infos_of(node: Node, *, notes: Notes | None = None) -> tuple[DeviceInfo, ...]:
+    """The node as entries of a device-info file.
+
+    koordlet makes a label of the model and a condition's reason of the error code without a look at either, and one
+    illegal character in them loses the whole `Device`; so both are legal here already.
+    """
+    node, notes = _of_one_vendor(node), notes or {}
     peers = _peers(node)
     return tuple(
         DeviceInfo(
             vendor=card.vendor.value,
-            model=card.product,
+            model=_model(card),
             uuid=card.uuid,
             minor=card.index,
             resources=_amounts(card),
             place=place,
             links=tuple(PeerLinks(minors, kind) for kind, minors in peers.get(at, {}).items()),
-            healthy=card.healthy and not card.cordoned,
-            error_code="" if card.healthy and not card.cordoned else _fault(card),
-            error_message="" if card.healthy else card.health_reason,
+            healthy=_takes_tenants(card),
+            error_code="" if _takes_tenants(card) else _reason(card, notes),
+            error_message="" if _takes_tenants(card) else _message(card),
         )
-        for at, (card, place) in enumerate(zip(node.cards, _places(node), strict=True))
+        for at, (card, place) in enumerate(zip(node.cards, places(node, notes), strict=True))
     )
+
+
+def _of_one_vendor(node: Node) -> Node:
+    kept = [at for at, card in enumerate(node.cards) if card.vendor is node.cards[0].vendor]
+    if len(kept) == len(node.cards):
+        return node
+    place = {at: number for number, at in enumerate(kept)}
+    links = (
+        replace(link, a=place[link.a], b=place[link.b])
+        for link in (node.topology.links if node.topology is not None else ())
+        if link.a in place and link.b in place
+    )
+    topology = None if node.topology is None else Topology(len(kept), tuple(links))
+    return replace(node, cards=tuple(node.cards[at] for at in kept), topology=topology)
+
+
+def _takes_tenants(card: Card) -> bool:
+    return card.healthy and not card.cordoned
 
 
 def _amounts(card: Card) -> dict[str, str]:
@@ -88,43 +116,33 @@ def _amounts(card: Card) -> dict[str, str]:
     }
 
 
-def _condition(card: Card, now: str, before: Condition | None) -> Condition:
-    healthy = card.healthy and not card.cordoned
-    message = card.health_reason if not card.healthy else "an operator asked for no new tenants"
+def _condition(card: Card, notes: Notes, now: str, before: Condition | None) -> Condition:
+    healthy = _takes_tenants(card)
     kept = before is not None and before.status == str(healthy) and before.since
-    return health_condition(healthy=healthy, since=kept or now, code=_fault(card), message=message)
+    return health_condition(
+        healthy=healthy, since=kept or now, code=_reason(card, notes), message=_message(card)
+    )
 
 
-def _fault(card: Card) -> str:
-    return "Unhealthy" if not card.healthy else "Cordoned"
+def _message(card: Card) -> str:
+    return _CORDONED if card.healthy else card.health_reason
 
 
-def _places(node: Node) -> list[DevicePlace | None]:
-    """Where each card sits. Cards below one host bridge share a name, which is all that Koordinator compares."""
-    if node.topology is None and not any(card.bdf or card.numa >= 0 for card in node.cards):
-        return [None for _ in node.cards]
-    roots = list(range(len(node.cards)))
-    for link in node.topology.links if node.topology is not None else ():
-        if link.pcie <= PcieLevel.HOST_BRIDGE:
-            low, high = sorted((roots[link.a], roots[link.b]))
-            roots = [low if root == high else root for root in roots]
-    return [
-        DevicePlace(
-            numa=card.numa,
-            # Without a topology nothing is known to be apart, and different names would say that it is.
-            pcie="" if node.topology is None else _root_name(node.cards[root]),
-            bus_id=card.bdf,
-        )
-        for card, root in zip(node.cards, roots, strict=True)
-    ]
+def _reason(card: Card, notes: Notes) -> str:
+    if card.healthy:
+        return "Cordoned"
+    fault = notes.get(card.uuid, CardNotes()).fault
+    if fault.startswith("ecc"):
+        # Koordinator's own daemon says "ECC error", which is this once it is legal.
+        return "ECCError"
+    legal = safe_reason(fault)
+    return legal[:1].upper() + legal[1:] if fault else "Unhealthy"
 
 
-def _root_name(card: Card) -> str:
-    domain_and_bus = card.bdf.rpartition(":")[0]
-    return f"pci{domain_and_bus}" if domain_and_bus else f"pci-{card.index}"
-
-
-def _label(text: str) -> str:
+def _model(card: Card) -> str:
+    text = card.product
+    if card.vendor is Vendor.METAX:
+        text = text.removeprefix(_LIBRARY_PREFIX)
     # "MTT S4000" is a product name and no label value.
     return (
         text if is_label_value(text) else re.sub(r"[^A-Za-z0-9_.]+", "-", text)[:LONGEST_LABEL].strip("-_.")
@@ -151,7 +169,7 @@ def _groups(node: Node) -> dict[int, tuple[Partition, ...]]:
     for at, joined in sorted(_peers(node).items()):
         for word, minors in joined.items():
             group = tuple(sorted((*minors, node.cards[at].index)))
-            groups[group] = Partition(minors=group, link=word, score=1)
+            groups.setdefault(group, Partition(minors=group, link=word, score=1))
     table: dict[int, tuple[Partition, ...]] = {}
     for group, partition in groups.items():
         table[len(group)] = (*table.get(len(group), ()), partition)

@@ -26,7 +26,9 @@ CHECK = "kube-scheduler"
 _RARELY_ANNOUNCED = NEVER_ADVERTISED | KOORDINATOR_RESOURCES
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
+    """A kube-scheduler's configuration, and the ConfigMap and key it is in."""
+
     place: str
     configuration: Configuration
 
@@ -38,8 +40,7 @@ def configurations(scene: Scene) -> Findings:
             CHECK, f"ConfigMaps may not be listed ({scene.config_maps.unknown})", "ask with more rights"
         )
         return
-    found = list(_with_extenders(scene))
-    placing = [each for each in found if any(extender.binds for extender in _meeting(each.configuration))]
+    placing = list(placing_cards(scene))
     if not placing:
         yield skip(
             CHECK,
@@ -64,7 +65,15 @@ def configurations(scene: Scene) -> Findings:
         )
 
 
-def _with_extenders(scene: Scene) -> Iterator[_Found]:
+def placing_cards(scene: Scene) -> Iterator[Found]:
+    """Those whose extenders decide about pods that ask for cards."""
+    for each in every_configuration(scene):
+        if any(extender.binds for extender in _meeting(each.configuration)):
+            yield each
+
+
+def every_configuration(scene: Scene) -> Iterator[Found]:
+    """All that can be read, in the order of the ConfigMaps."""
     for config_map in scene.config_maps.items:
         for key, text in loose.text_map(config_map.get("data")).items():
             if KIND not in text:
@@ -73,15 +82,15 @@ def _with_extenders(scene: Scene) -> Iterator[_Found]:
                 read = read_configuration(parse_document(text))
             except UnreadableYaml:
                 continue
-            if read is not None and read.extenders:
-                yield _Found(f"ConfigMap {name_of(config_map)}, key {key}", read)
+            if read is not None:
+                yield Found(f"ConfigMap {name_of(config_map)}, key {key}", read)
 
 
 def _meeting(configuration: Configuration) -> list[Extender]:
     return [extender for extender in configuration.extenders if extender.meets_cards]
 
 
-def _faults(found: _Found, scene: Scene) -> Findings:
+def _faults(found: Found, scene: Scene) -> Findings:
     place, configuration = found
     sampled = [name for name, part in configuration.percentages.items() if part != ALL_NODES]
     if sampled:
@@ -122,7 +131,8 @@ def _extender_faults(place: str, ours: Extender, nodes: dict[str, list[str]]) ->
             f"{place}: extender {ours.url} is not asked about pods that name only {some_of(missing)}",
             "add them under managedResources",
         )
-    uncounted = sorted(ours.ignored & nodes.keys())
+    # Of Koordinator's words the extender itself counts what a node states.
+    uncounted = sorted((ours.ignored & nodes.keys()) - KOORDINATOR_RESOURCES)
     if uncounted:
         yield fail(
             CHECK,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tangram.drivers.doctor.findings import Findings, ok, skip, warn
-from tangram.services.scheduler.checkup.naming import name_of, some_of
+from tangram.services.scheduler.checkup.naming import annotations_of, name_of, some_of
 from tangram.services.scheduler.checkup.seeing import Scene
+from tangram.vendors.names import KOORDINATOR_RESOURCES
 from tangram.vendors.renaming import usual_names
 from tangram.wire import loose
 from tangram.wire.inventory import INVENTORY
@@ -22,18 +23,29 @@ def announced(scene: Scene) -> dict[str, list[str]]:
     return found
 
 
+def card_nodes(scene: Scene) -> set[str]:
+    """Nodes that announce cards in the words of a vendor of ours; Koordinator's stand for anybody's."""
+    return {
+        name
+        for resource, names in announced(scene).items()
+        if resource not in KOORDINATOR_RESOURCES
+        for name in names
+    }
+
+
+def managed_nodes(scene: Scene) -> set[str]:
+    """Nodes whose cards an agent of ours tells of."""
+    return {name_of(node) for node in scene.nodes.items if INVENTORY in annotations_of(node)}
+
+
 def agents(scene: Scene) -> Findings:
     """Nodes with an agent of ours, and nodes with a plugin of somebody else's."""
     check = "node-agents"
     if scene.nodes.unknown:
         yield skip(check, f"nodes may not be listed ({scene.nodes.unknown})", "ask with more rights")
         return
-    with_cards = sorted({name for names in announced(scene).values() for name in names})
-    managed = {
-        name_of(node)
-        for node in scene.nodes.items
-        if INVENTORY in loose.members(loose.members(node.get("metadata")).get("annotations"))
-    }
+    with_cards = sorted(card_nodes(scene))
+    managed = managed_nodes(scene)
     closed = [name for name in with_cards if name not in managed]
     if closed:
         yield warn(

@@ -7,6 +7,7 @@ for in the namespaces where schedulers are known to live, not in all of them.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -15,12 +16,17 @@ import msgspec
 from tangram.kube.api import Api
 from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
 from tangram.kube.probing import server_version
+from tangram.services.scheduler.checkup.pods_seen import PodsSeen, look_at_pods
 from tangram.wire import loose
+from tangram.wire.device_config import CONFIG_MAPS
+from tangram.wire.koordinator import definition
 
 Object = dict[str, Any]
 
 ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 SYSTEM: Final = "kube-system"
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEVICES: Final = f"/apis/{definition.GROUP}/{definition.VERSION}/{definition.PLURAL}"
 GROUPS_OF_PODS: Final = frozenset({"workloads", "podgroups"})
 _UNASKED: Final = "it was not asked for"
 
@@ -38,6 +44,8 @@ class Scene(msgspec.Struct, kw_only=True):
     """The cluster at one moment."""
 
     server: str
+    now: float = 0.0
+    """Unix seconds."""
     version: tuple[int, int] | None = None
     unreachable: str = ""
     """Why nothing could be read at all."""
@@ -51,11 +59,19 @@ class Scene(msgspec.Struct, kw_only=True):
     config_maps: Seen = Seen(unknown=_UNASKED)
     schedulers: Seen = Seen(unknown=_UNASKED)
     """Pods and Deployments that may run a kube-scheduler."""
+    pods: PodsSeen = PodsSeen(unknown=_UNASKED)
+    devices: Seen = Seen(unknown=_UNASKED)
+    device_kind: Seen = Seen(unknown=_UNASKED)
+    """The definition of Koordinator's `Device`."""
+    device_configs: Seen = Seen(unknown=_UNASKED)
 
 
-async def look(api: Api) -> Scene:
-    """Read everything. Never raises for what the API server does or does not say."""
-    scene = Scene(server=api.connection.server)
+async def look(api: Api, *, patience: float | None = None, now: Callable[[], float] = time.time) -> Scene:
+    """Read everything. Never raises for what the API server does or does not say.
+
+    Pods, of which there may be very many, are given up after `patience` seconds; nothing else is then missing.
+    """
+    scene = Scene(server=api.connection.server, now=now())
     try:
         scene.version = await server_version(api)
     except ApiError as error:
@@ -71,7 +87,16 @@ async def look(api: Api) -> Scene:
         _all(api, f"{ADMISSION}/validatingadmissionpolicies"),
     )
     places = _places_of_schedulers(api, scene)
-    scene.device_classes, scene.groups_of_pods, scene.config_maps, scene.schedulers = await asyncio.gather(
+    (
+        scene.pods,
+        (scene.devices, scene.device_kind, scene.device_configs),
+        scene.device_classes,
+        scene.groups_of_pods,
+        scene.config_maps,
+        scene.schedulers,
+    ) = await asyncio.gather(
+        look_at_pods(api, patience),
+        _about_devices(api),
         _device_classes(api),
         _groups_of_pods(api),
         _joined(_all(api, f"/api/v1/namespaces/{place}/configmaps") for place in places),
@@ -85,8 +110,26 @@ async def look(api: Api) -> Scene:
     return scene
 
 
+async def _about_devices(api: Api) -> tuple[Seen, Seen, Seen]:
+    """The Devices, the definition of their kind, and the ConfigMaps of card modes, in whatever namespace."""
+    return await asyncio.gather(
+        _all(api, DEVICES),
+        _one(api, f"{DEFINITIONS}/{definition.NAME}"),
+        _joined(
+            _all(api, "/api/v1/configmaps", fieldSelector=f"metadata.name={name}") for name in CONFIG_MAPS
+        ),
+    )
+
+
 async def _all(api: Api, path: str, **query: str) -> Seen:
     return await _asked(lambda: api.list_all(path, query))
+
+
+async def _one(api: Api, path: str) -> Seen:
+    async def ask() -> list[Object]:
+        return [await api.get(path)]
+
+    return await _asked(ask)
 
 
 async def _asked(ask: Callable[[], Awaitable[list[Object]]]) -> Seen:

@@ -6,6 +6,7 @@ from typing import Final
 
 from tangram.drivers.doctor.findings import Findings, fail, ok, skip, warn
 from tangram.services.scheduler.checkup.naming import name_of, some_of
+from tangram.services.scheduler.checkup.parts import feature_gates, words_of
 from tangram.services.scheduler.checkup.seeing import Scene
 from tangram.vendors.renaming import usual_names
 from tangram.wire import loose
@@ -124,15 +125,7 @@ def _switched_on(thing: object) -> set[str]:
     gates: set[str] = set()
     for each in loose.elements(spec.get("containers")):
         container = loose.members(each)
-        words = [
-            loose.text(word) for field in ("command", "args") for word in loose.elements(container.get(field))
-        ]
-        if not any("kube-scheduler" in word for word in [*words[:1], loose.text(container.get("image"))]):
-            continue
-        for place, word in enumerate(words):
-            option, _, value = word.partition("=")
-            if option == "--feature-gates":
-                written = value or (words[place + 1] if place + 1 < len(words) else "")
-                pairs = (part.strip().partition("=") for part in written.split(","))
-                gates |= {gate for gate, _, state in pairs if state.lower() in ("true", "t", "1")}
+        words = words_of(container)
+        if any("kube-scheduler" in word for word in [*words[:1], loose.text(container.get("image"))]):
+            gates |= {gate for gate, on in feature_gates(words).items() if on}
     return gates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from tangram.drivers.doctor.findings import Finding, Findings, fail, ok, skip, warn
 from tangram.services.scheduler.checkup.naming import (
@@ -16,6 +16,8 @@ from tangram.services.scheduler.checkup.naming import (
 )
 from tangram.services.scheduler.checkup.seeing import Scene
 from tangram.wire import loose
+
+_MTHREADS: Final = ("mt-gpu-webhook", "mt-mutating-webhook")
 
 
 def own_webhook(scene: Scene) -> Findings:
@@ -53,14 +55,27 @@ def other_webhooks(scene: Scene) -> Findings:
                 "scheduler names and defaults of the same pods, and the last one wins",
                 "uninstall HAMi's scheduler, or keep the two apart with a namespaceSelector in each",
             )
-        elif belongs_to(configuration, KOORDINATOR):
+        elif belongs_to(configuration, KOORDINATOR) and any(map(_about_pods, webhooks_of(configuration))):
             yield warn(
                 "peer-webhooks",
-                f"Koordinator's MutatingWebhookConfiguration {name_of(configuration)} is active: pods that name "
-                "koord-scheduler are placed by it on the same cards, and of two choices at once the node agent refuses "
-                "the later",
-                "let one of the two place pods on a node with cards",
+                f"Koordinator's MutatingWebhookConfiguration {name_of(configuration)} is active beside Tangram's: both "
+                "write koordinator.sh/gpu as gpu-core and gpu-memory-ratio, in the same way and in any order",
+                "nothing must be done; where koord-scheduler places nothing any more, uninstall Koordinator",
             )
+        elif any(belongs_to(configuration, word) for word in _MTHREADS):
+            yield warn(
+                "peer-webhooks",
+                f"Moore Threads' MutatingWebhookConfiguration {name_of(configuration)} is active: it rewrites the same "
+                "pods that Tangram's webhook does",
+                "set spec.gpuWebhook.enabled to false in the vendor's ClusterPolicy",
+            )
+
+
+def _about_pods(hook: Mapping[str, object]) -> bool:
+    """Whether the entry is called for pods; one without rules is called for nothing, but says nothing either."""
+    rules = [loose.members(rule) for rule in loose.elements(hook.get("rules"))]
+    named = {loose.text(each) for rule in rules for each in loose.elements(rule.get("resources"))}
+    return not rules or bool(named & {"pods", "*", "*/*"})
 
 
 def _faults(configuration: Mapping[str, Any]) -> list[Finding]:

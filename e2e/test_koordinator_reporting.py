@@ -105,7 +105,10 @@ async def test_a_real_api_server_takes_the_device_and_the_node_states_its_amount
             "busID": card.bdf,
         }
     groups = json.loads(device["metadata"]["annotations"]["scheduling.koordinator.sh/gpu-partitions"])
-    assert [group["minors"] for group in groups["4"]] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert {size: [each["minors"] for each in found] for size, found in groups.items()} == {
+        "2": [[0, 1], [2, 3], [4, 5], [6, 7]],
+        "4": [[0, 1, 2, 3], [4, 5, 6, 7]],
+    }
 
 
 async def test_a_sick_card_is_reported_with_a_reason_that_a_real_api_server_takes(node: AgentNode) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -34,6 +34,7 @@ from e2e.koordinator_kit import (
     SGPU,
     Koordinator,
     create_all,
+    install_definition,
     koord_pod,
     koordinator,
     share,
@@ -42,7 +43,8 @@ from e2e.koordinator_kit import (
 )
 from e2e.nodes_kit import until_refused
 from e2e.restarts_kit import PATIENCE, container_status, get_pod
-from e2e.scheduler_kit import SCHEDULER, Placement, placing
+from e2e.scheduler_kit import SCHEDULER, Placement, events_of, placing
+from e2e.storm_kit import NOT_GIVEN
 from testbed.api import NotInTime, Object, path_of
 from testbed.cluster import Cluster
 from testbed.koord_devices import Given
@@ -67,6 +69,8 @@ LATE = 3.0
 
 @pytest_asyncio.fixture(scope="module")
 async def placement(bed: Cluster) -> AsyncIterator[Placement]:
+    # Before our scheduler starts: it looks for a kind that is not there only once a minute.
+    await install_definition(bed)
     async with placing(bed) as ready:
         yield ready
 
@@ -75,8 +79,10 @@ async def placement(bed: Cluster) -> AsyncIterator[Placement]:
 async def both(node: AgentNode, windows: Windows) -> AsyncGenerator[Koordinator]:
     """Both schedulers over one node, which is left empty."""
     async with koordinator(node, windows, file=False) as running:
-        yield running
-        await empty(node)
+        try:
+            yield running
+        finally:
+            await empty(node)
 
 
 def ours(name: str, core: int, gib: int) -> Object:
@@ -107,22 +113,33 @@ def check_cards(node: AgentNode) -> None:
         assert cores[uuid] <= 100, f"{uuid} gave out {cores[uuid]} percent"
 
 
-async def check_containers(node: AgentNode, names: Iterable[str]) -> None:
-    """Every slice is one container's, and every running container has as many as it asked for, as large."""
-    owner: dict[str, str] = {}
-    parts = {part.name: part for part in all_slices(node)}
+async def check_containers(node: AgentNode) -> None:
+    """Every running container has as many slices as it asked for, as large, and no slice is two containers'.
+
+    A slice that is nobody's is of a pod that has just ended or is about to run: it does not stay so.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while unowned := await unowned_slices(node):
+        assert time.monotonic() < deadline, f"nobody has {unowned}"
+        await asyncio.sleep(0.5)
+
+
+async def unowned_slices(node: AgentNode) -> set[tuple[str, str]]:
+    """Card and name of slices that no running container has. A container's slices of several cards share a name."""
+    owner: dict[tuple[str, str], str] = {}
+    names = [one["metadata"]["name"] for one in await pods_of(node) if is_running(one)]
+    parts = all_slices(node)
     for name in names:
         found = await inside(node, name)
         seen = await get_pod(node.cluster, name)
-        mine = [alias for alias in parts if f"alias={alias}" in found.env["METAX_SGPUS"]]
+        mine = [part for part in parts if f"alias={part.name}" in found.env["METAX_SGPUS"]]
         limits = seen["spec"]["containers"][0]["resources"]["limits"]
         assert len(mine) == int(limits[SGPU]), f"{name} has {mine}"
-        for alias in mine:
-            assert owner.setdefault(alias, name) == name
-        if VCORE in limits:
-            ((memory, cores),) = {(parts[alias].memory, parts[alias].cores) for alias in mine}
-            assert (memory, cores) == (int(limits[VMEMORY]) * GIB, int(limits[VCORE]))
-    assert owner.keys() == parts.keys()
+        for part in mine:
+            assert owner.setdefault((part.card, part.name), name) == name
+            if VCORE in limits:
+                assert (part.memory, part.cores) == (int(limits[VMEMORY]) * GIB, int(limits[VCORE]))
+    return {(str(part.card), part.name) for part in parts} - owner.keys()
 
 
 class Watching:
@@ -229,7 +246,7 @@ async def test_a_crowd_for_two_schedulers_never_gets_more_than_the_cards_have_an
 
             running = await settled(standing)
             check_cards(standing)
-            await check_containers(standing, running)
+            await check_containers(standing)
             await until_unlocked(standing)
             for name in running:
                 await koord.cluster.api.delete(path_of("Pod", name))
@@ -263,6 +280,28 @@ def given_in(koord: Koordinator, chosen: Chosen) -> list[Given]:
     """The cards of a choice, with the ids of the Device."""
     ids = {card.index: str(card.uuid) for card in metax(koord.node)}
     return [Given(given.minor, given.amounts, ids[given.minor]) for given in chosen.given]
+
+
+@on(SLICED)
+async def test_our_bind_waits_for_one_that_koord_scheduler_has_begun_and_takes_what_that_left(
+    standing: AgentNode,
+) -> None:
+    async with both(standing, Windows(before_bind=3.0, backoff=QUICK.backoff)) as koord:
+        await koord.cluster.api.create(koord_pod("begun", whole(CARDS - 1)))
+        await until(lambda: bool(koord.scheduler.locks), "koord-scheduler has the lock")
+        # It is bound to nothing yet, so nobody but koord-scheduler knows which cards it will have.
+        names = ["after-0", "after-1"]
+        await create_all(koord.cluster, (ours(name, 100, 64) for name in names))
+        await inside(standing, "begun")
+        for name in names:
+            await koord.cluster.until_pod(name, is_settled, within=PATIENCE)
+        seen = {one["metadata"]["name"]: one for one in await pods_of(standing)}
+        assert sorted(is_bound(seen[name]) for name in names) == [False, True]
+        for name in seen:
+            assert NOT_GIVEN not in [one["reason"] for one in await events_of(koord.cluster, name)]
+        check_cards(standing)
+        await check_containers(standing)
+        await until_unlocked(standing)
 
 
 @on(SLICED)
@@ -344,4 +383,4 @@ async def test_a_lock_that_koord_scheduler_writes_over_ours_ends_in_no_lock_and_
         check_cards(standing)
         running = [one["metadata"]["name"] for one in await pods_of(standing) if is_running(one)]
         assert "mine" in running
-        await check_containers(standing, running)
+        await check_containers(standing)

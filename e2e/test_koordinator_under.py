@@ -69,8 +69,10 @@ MTHREADS = Setup(
 @pytest_asyncio.fixture
 async def koord(standing: AgentNode) -> AsyncGenerator[Koordinator]:
     async with koordinator(standing) as running:
-        yield running
-        await empty(standing)
+        try:
+            yield running
+        finally:
+            await empty(standing)
 
 
 @on(SLICED)

@@ -17,7 +17,8 @@ from testbed.koord_devices import MODEL, VENDOR
 from testbed.koord_requests import CORE, GPU, MEMORY, RATIO, SHARED
 from testbed.koord_scheduler import DEVICES, STRATEGIC_PATCH
 
-MANAGER: Final = "koord-manager"
+MANAGER: Final = "koordinator-manager"
+"""As the real one signs what it writes."""
 KNOWN: Final = (
     GPU,
     CORE,

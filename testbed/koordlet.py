@@ -195,7 +195,7 @@ def _partitions(cards: Sequence[Object]) -> dict[str, str]:
                 seen.add(minors)
                 group: Object = {"minors": minors, "gpuLinkType": link["type"], "allocationScore": 1}
                 table.setdefault(str(len(minors)), []).append(group)
-    return {PARTITIONS: json.dumps(table, separators=(",", ":"))} if table else {}
+    return {PARTITIONS: json.dumps(dict(sorted(table.items())), separators=(",", ":"))} if table else {}
 
 
 def _place(card: Object) -> Object:

@@ -148,6 +148,8 @@ SLICE = ask(shared=1, core=10, memory="1Gi")
 TINY = ask(shared=1, core=5, memory="1Gi")
 ONE = ask(shared=1, core=100, ratio=100)
 TWO, FOUR = ask(shared=2, core=200, ratio=200), ask(shared=4, core=400, ratio=400)
+THREE, EIGHT = ask(shared=3, core=300, ratio=300), ask(shared=8, core=800, ratio=800)
+REQUIRED = {"scheduling.koordinator.sh/gpu-partition-spec": '{"allocatePolicy":"Restricted"}'}
 
 
 @pytest.mark.parametrize(
@@ -157,6 +159,17 @@ TWO, FOUR = ask(shared=2, core=200, ratio=200), ask(shared=4, core=400, ratio=40
         ("pairs after one whole card", "mxp", [ONE, TWO, TWO, TWO]),
         ("groups of four", "mx8", [FOUR, TWO, TWO, TWO]),
         ("groups of four, a slice first", "mx8", [SLICE, FOUR, FOUR, TWO]),
+        ("groups of four, one card busy", "mx8", [ONE, TWO, FOUR, TWO]),
+        ("groups of four, one card busy, partitions required", "mx8", [ONE, TWO, FOUR, TWO]),
+        ("groups of four, pairs", "mx8", [TWO] * 4),
+        ("links across roots", "mxx", [TWO, TWO, FOUR, TWO]),
+        ("links across roots, one card busy", "mxx", [ONE, TWO, FOUR, TWO]),
+        ("links across roots, a slice first", "mxx", [SLICE, TWO, FOUR, TWO]),
+        ("links across roots, partitions required", "mxx", [ONE, TWO, FOUR, TWO]),
+        ("sixteen linked", "mx16", [ONE, TWO, FOUR, EIGHT]),
+        ("sixteen linked, partitions required", "mx16", [TWO, EIGHT, FOUR, TWO, TWO]),
+        ("complete sets only", "odd", [TWO, TWO]),
+        ("complete sets only, three", "odd", [THREE]),
         ("six slices on two cards, each on a root of its own", "mx64", [SLICE] * 6),
         ("eight slices on two cards on one root", "bare", [SLICE] * 8),
         ("slices of 5 % on two cards of sixteen slices each", "mx64", [TINY] * 33),
@@ -169,7 +182,9 @@ def test_pod_after_pod_the_script_takes_the_cards_that_koord_scheduler_took(
     beliefs = believing(node)
     for number, (limits, expected) in enumerate(zip(pods, theirs, strict=True)):
         count = int(limits["koordinator.sh/gpu.shared"])
-        pod = pod_object({**limits, "metax-tech.com/sgpu": str(count)}, f"p{number}")
+        insists = limits is not ONE and ("required" in story or "complete sets" in story)
+        hints = REQUIRED if insists else {}
+        pod = pod_object({**limits, "metax-tech.com/sgpu": str(count)}, f"p{number}", annotations=hints)
         if isinstance(expected, str):
             assert bind(beliefs, node, pod)[MINORS] == expected
         else:
@@ -220,7 +235,9 @@ def test_the_scripted_manager_adds_up_what_koord_manager_adds_up(gate: str, node
     )
 
 
-@pytest.mark.parametrize("story", ["mx64", "mt48", "mxp", "bare", "mx64 card 0 unhealthy"])
+@pytest.mark.parametrize(
+    "story", ["mx64", "mt48", "mx8", "mxp", "mx16", "odd", "bare", "mx64 card 0 unhealthy"]
+)
 def test_the_scripted_koordlet_makes_the_device_that_koordlet_makes(story: str) -> None:
     theirs = CAPTURE["koordlet"][story]
     node = {"metadata": {"name": story.split(maxsplit=1)[0], "uid": "node-uid"}}

@@ -69,14 +69,6 @@ UNHEARD = {
     "Forbidden declare GPU and GPU share at same time": {"gpu shared"},
     # The number of cards is never 0 unless it is written so.
     "the requested GPU must be greater than zero": {"gpu 0"},
-    # Said of `gpu`, rdma and fpga; of a part, all that was asked for is listed instead.
-    "invalid resource unit koordinator.sh/gpu-core": {
-        "core 150 memory",
-        "core 200 ratio 100",
-        "core ratio 150",
-        "shared 1 core 150",
-        "shared 1 core ratio 200",
-    },
     # Two faults, of which it names the other one.
     "gpu core resource is required": {"ratio 150", "npu ratio"},
 }

@@ -167,25 +167,26 @@ def test_what_koordinators_webhook_writes_is_written(
         pytest.param(
             {CORE: "150", MEMORY: "1Gi"},
             Code.KOORDINATOR_UNIT,
-            "invalid resource unit koordinator.sh/gpu-core: 150",
+            "invalid resource device requests: [koordinator.sh/gpu-core koordinator.sh/gpu-memory]",
             id="core 150",
         ),
         pytest.param(
             {CORE: "50", RATIO: "150"},
             Code.KOORDINATOR_UNIT,
-            "invalid resource unit koordinator.sh/gpu-memory-ratio: 150",
+            "invalid resource device requests: [koordinator.sh/gpu-core koordinator.sh/gpu-memory-ratio]",
             id="ratio 150",
         ),
         pytest.param(
             {CORE: "200", RATIO: "50"},
             Code.KOORDINATOR_UNIT,
-            "invalid resource unit koordinator.sh/gpu-core: 200",
+            "invalid resource device requests: [koordinator.sh/gpu-core koordinator.sh/gpu-memory-ratio]",
             id="two cards of compute on one",
         ),
         pytest.param(
             {SHARED: "1", CORE: "200", MEMORY: "1Gi"},
             Code.KOORDINATOR_UNIT,
-            "invalid resource unit koordinator.sh/gpu-core: 200",
+            "invalid resource device requests: "
+            "[koordinator.sh/gpu.shared koordinator.sh/gpu-core koordinator.sh/gpu-memory]",
             id="compute of two cards on one",
         ),
         pytest.param(

@@ -1,6 +1,7 @@
 """What Koordinator 1.8.0 wrote, stored and told, held against what we write, read and tell of the same cards."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tangram.model.cards import Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
-from tangram.model.topology import Topology
+from tangram.model.topology import Link, LinkKind, PcieLevel, Topology
 from tangram.units.ids import NodeName
 from tangram.units.memory import from_gib
 from tangram.vendors.admission import admit
@@ -71,6 +72,24 @@ def laid_out(
     return Node(name=NodeName(name), cards=cards, topology=topology)
 
 
+CROSSED = Topology(
+    8,
+    tuple(
+        Link(
+            a,
+            b,
+            LinkKind.METAXLINK if a % 2 == b % 2 else LinkKind.NONE,
+            PcieLevel.SINGLE_SWITCH if a // 2 == b // 2 else PcieLevel.NUMA_NODE,
+        )
+        for a, b in combinations(range(8), 2)
+    ),
+)
+"""The cards below one root are not linked: near and linked are two things here."""
+ODD = Topology(
+    6,
+    tuple(Link(a, b, LinkKind.METAXLINK) for a, b in ((1, 2), (1, 4), (1, 5), (2, 3), (2, 5), (3, 4))),
+)
+"""A card alone, then a ring of four and a card that is linked with two of them."""
 NODES = {
     node.name: node
     for node in (
@@ -79,6 +98,9 @@ NODES = {
         laid_out("mt48", 2, grouped(2, []), per_root=2, gib=48),
         laid_out("mx8", 8, grouped(8, [(0, 1, 2, 3), (4, 5, 6, 7)]), per_root=4, numas=2),
         laid_out("mxp", 8, grouped(8, [(0, 1), (2, 3), (4, 5), (6, 7)]), per_root=2, numas=2),
+        laid_out("mxx", 8, CROSSED, per_root=2, numas=2),
+        laid_out("mx16", 16, grouped(16, [tuple(range(16))]), per_root=4, numas=4),
+        laid_out("odd", 6, ODD, per_root=2),
         laid_out("bare", 2, None, per_root=2),
     )
 }
@@ -117,7 +139,9 @@ def test_a_device_of_ours_is_one_that_the_real_definition_takes(name: str) -> No
     assert our_device(NODES[NodeName(name)]) == DEVICES[name]
 
 
-@pytest.mark.parametrize("story", ["mx64", "mt48", "mxp", "bare", "mx64 card 0 unhealthy"])
+@pytest.mark.parametrize(
+    "story", ["mx64", "mt48", "mx8", "mxp", "mx16", "odd", "bare", "mx64 card 0 unhealthy"]
+)
 def test_koordlet_makes_of_our_file_the_device_that_we_would_write(story: str) -> None:
     name, *sick = story.split()
     node = with_sick(NODES[NodeName(name)], *((0,) if sick else ()))
@@ -396,10 +420,53 @@ def test_a_hint_is_read_or_refused_as_by_koord_scheduler_unless_it_is_named(stor
 
 def test_a_scope_of_linked_cards_is_met_by_koord_scheduler_only_where_a_partition_is() -> None:
     results = HINTS["scope Device"]["results"]
-    assert {node for node, each in results.items() if "minors" in each} == {"mxp"}
-    two = HINTS["partition Restricted"]["results"]
-    assert two["mxp"] == {"minors": "0,1"}
-    assert two["mx8"]["message"] == "1 node(s) Unsupported number of GPU requests"
+    assert {node for node, each in results.items() if "minors" in each} == {"mx8", "mxp"}
+    for policy in ("Restricted", "BestEffort"):
+        two = HINTS[f"partition {policy}"]["results"]
+        assert two["mxp"] == two["mx8"] == {"minors": "0,1"}
+        assert two["mx64"]["message"] == "1 node(s) missing GPU Partition Table"
+
+
+def is_linked(node: str, minors: str) -> bool:
+    """Whether our scheduler takes these cards for pairwise linked, reading the Device that was there."""
+    topology = seen(node).topology
+    assert topology is not None
+    linked = {(link.a, link.b) for link in topology.links if link.kind is LinkKind.METAXLINK}
+    return linked.issuperset(combinations(sorted(map(int, minors.split(","))), 2))
+
+
+@pytest.mark.parametrize(
+    ("story", "node"),
+    [
+        ("groups of four", "mx8"),
+        ("groups of four, a slice first", "mx8"),
+        ("groups of four, one card busy", "mx8"),
+        ("groups of four, one card busy, partitions required", "mx8"),
+        ("groups of four, pairs", "mx8"),
+        ("links across roots", "mxx"),
+        ("links across roots, one card busy", "mxx"),
+        ("links across roots, a slice first", "mxx"),
+        ("links across roots, partitions required", "mxx"),
+        ("sixteen linked", "mx16"),
+        ("sixteen linked, partitions required", "mx16"),
+        ("complete sets only", "odd"),
+        ("complete sets only, three", "odd"),
+    ],
+)
+def test_by_our_table_koord_scheduler_gives_linked_cards(story: str, node: str) -> None:
+    for each in CAPTURE["order"][story]:
+        if isinstance(each, str):
+            assert is_linked(node, each)
+        else:
+            # The cards that are left are too few; none waits for a group.
+            assert each["message"].startswith("1 Insufficient koordinator.sh/gpu-core")
+
+
+def test_without_blocks_it_gives_cards_that_are_near_and_not_linked_or_none() -> None:
+    preferred, required = CAPTURE["order"]["links across roots, fours alone listed"]
+    assert preferred == "0,1"
+    assert not is_linked("mxx", preferred)
+    assert required["message"] == "1 node(s) Unsupported number of GPU requests"
 
 
 def test_what_was_captured_is_what_is_named() -> None:

@@ -6,7 +6,7 @@ and it follows nesting until the process has no stack left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import yaml
@@ -64,6 +64,9 @@ def problem_of(error: yaml.MarkedYAMLError) -> str:
 
 
 def _as_map(loader: StrictLoader, node: yaml.MappingNode) -> Iterator[dict[object, object]]:
+    if node.id != yaml.MappingNode.id:
+        # By its tag it is one; the library takes the tag's word for it.
+        raise yaml.constructor.ConstructorError(None, None, f"a {node.id} stands for a map", node.start_mark)
     seen: set[str] = set()
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode):
@@ -77,9 +80,27 @@ def _as_map(loader: StrictLoader, node: yaml.MappingNode) -> Iterator[dict[objec
     made.update(loader.construct_mapping(node))
 
 
+def _as_number(loader: StrictLoader, node: yaml.ScalarNode) -> object:
+    """A number or a truth value; the library looks for its first digit, or the word in a table, and may find none."""
+    try:
+        return _BY_LIBRARY[node.tag](loader, node)
+    except LookupError:
+        kind = node.tag.rpartition(":")[2]
+        problem = f"{node.value!r:.80} is no {kind}"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
+
+
 def _as_text(loader: StrictLoader, node: yaml.ScalarNode) -> str:
     return str(loader.construct_scalar(node))
 
 
+_BY_LIBRARY: Final[dict[str, Callable[[StrictLoader, yaml.ScalarNode], object]]] = {
+    "tag:yaml.org,2002:int": StrictLoader.construct_yaml_int,
+    "tag:yaml.org,2002:float": StrictLoader.construct_yaml_float,
+    "tag:yaml.org,2002:bool": StrictLoader.construct_yaml_bool,
+}
+
+for _tag in _BY_LIBRARY:
+    StrictLoader.add_constructor(_tag, _as_number)
 StrictLoader.add_constructor("tag:yaml.org,2002:map", _as_map)
 StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", _as_text)

@@ -83,9 +83,31 @@ class Api:
 
         Raises `ApiError` for a refusal and `ApiUnreachable` for silence.
         """
-        limit = self._limit if limit is None else limit
-        headers = self._headers() | ({"Content-Type": content} if body is not None else {})
+        headers = {"Content-Type": content} if body is not None else {}
         data = None if body is None else msgspec.json.encode(body)
+        answer = await self._exchange(method, path, data, headers=headers, query=query, limit=limit)
+        try:
+            return msgspec.json.decode(answer, type=Object) if answer else {}
+        except msgspec.DecodeError as error:
+            raise ApiUnreachable(f"{method} {path}: the answer is not JSON ({error})") from error
+
+    async def text(self, path: str, *, limit: float | None = None) -> str:
+        """What a path answers that serves no objects, such as /readyz. Raises as `call` does."""
+        answer = await self._exchange("GET", path, None, headers={"Accept": "*/*"}, query=None, limit=limit)
+        return answer.decode("utf-8", "replace")
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        *,
+        headers: Mapping[str, str],
+        query: Mapping[str, str] | None,
+        limit: float | None,
+    ) -> bytes:
+        limit = self._limit if limit is None else limit
+        headers = {**self._headers(), **headers}
         try:
             async with (
                 asyncio.timeout(limit),
@@ -98,10 +120,7 @@ class Api:
             raise ApiUnreachable(_sentence(method, path, error, limit)) from error
         if response.status >= _REDIRECTED:
             raise error_of(response.status, answer, response.headers.get("Retry-After"))
-        try:
-            return msgspec.json.decode(answer, type=Object) if answer else {}
-        except msgspec.DecodeError as error:
-            raise ApiUnreachable(f"{method} {path}: the answer is not JSON ({error})") from error
+        return answer
 
     async def get(self, path: str, **query: str) -> Object:
         return await self.call("GET", path, query=query)

@@ -99,9 +99,7 @@ def _combination_fault(container: Container, said: Totals) -> Refusal | None:
                 legal, "remove it or the others", "Forbidden declare GPU and GPU share at same time"
             )
         if any(value is not None for value in (said.core, said.ratio, said.memory)):
-            named = " ".join(name for name in WORDS if name in container.limits)
-            peer = f"invalid resource device requests: [{named}]"
-            return not_together(legal, "remove it or the others", peer)
+            return not_together(legal, "remove it or the others", _invalid_requests(said))
         return None
     if said.memory is not None and said.ratio is not None:
         peer = "declare GPU memory and GPU memory ratio at same time"
@@ -155,9 +153,15 @@ def _percent_fault(container: Container, said: Totals, count: int) -> Refusal | 
             peer = f"the requested {word} must multiple of shared"
             return refusal(container, meaning, Code.KOORDINATOR_UNIT, peer_text=peer)
         if total // count > 100:
-            peer = f"invalid resource unit {meaning.resource}: {total}"
-            return refusal(container, meaning, Code.KOORDINATOR_UNIT, peer_text=peer)
+            return refusal(container, meaning, Code.KOORDINATOR_UNIT, peer_text=_invalid_requests(said))
     return None
+
+
+def _invalid_requests(said: Totals) -> str:
+    """What koord-scheduler says of an amount that is wrong beside the others: all names, without the amount."""
+    amounts = (said.gpu, said.shared, said.core, said.memory, said.ratio)
+    named = (name for name, total in zip(WORDS, amounts, strict=True) if total is not None)
+    return f"invalid resource device requests: [{' '.join(named)}]"
 
 
 def _memory_fault(container: Container, said: Totals, count: int) -> Refusal | None:

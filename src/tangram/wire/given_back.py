@@ -1,19 +1,27 @@
 """The cards that the kubelet really gave, written on the pod in the words in which a scheduler reads them.
 
 For whole cards a scheduler's annotation is a prediction: the kubelet chooses by ids. What it chose is written over the
-prediction, container by container, so that every reader counts the cards that are really gone. HAMi knows whole cards
-only by ids it makes up, and would not count others after its next start: what it wrote in those stays.
+prediction, container by container, so that every reader counts the cards that are really gone: koord-scheduler too,
+where the prediction was told to it. HAMi knows whole cards only by ids it makes up, and would not count others after
+its next start: what it wrote in those stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
+from tangram.model.allocations import Allocation, ContainerShares
 from tangram.model.cards import Card, CardMode, Vendor
+from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.units.memory import Bytes, floor_mib
 from tangram.wire import hami, metax_cards, mthreads_cards
 from tangram.wire.errors import WireError
+from tangram.wire.held import held_by_hami
+from tangram.wire.koordinator.binding import device_allocated
+from tangram.wire.koordinator.names import DEVICE_ALLOCATED
 
 _WORDS = {
     Vendor.METAX: (hami.METAX_WHOLE_ALLOCATED, hami.METAX_WHOLE),
@@ -21,8 +29,10 @@ _WORDS = {
 }
 
 
-def given_annotations(pod: Pod, vendor: Vendor, given: Mapping[str, Sequence[Card]]) -> dict[str, str]:
-    """What to write on a pod whose containers were given these cards; nothing when it says so already.
+def given_annotations(
+    pod: Pod, vendor: Vendor, given: Mapping[str, Sequence[Card]], node: Node
+) -> dict[str, str]:
+    """What to write on a pod whose containers were given these cards of its node; nothing when it says so already.
 
     A card that was given in parts (virtual functions, turns) is listed once for each. Raises `WireError` for ids no
     allocation string can hold.
@@ -36,7 +46,28 @@ def given_annotations(pod: Pod, vendor: Vendor, given: Mapping[str, Sequence[Car
     wanted = {key: text}
     if pod.node_name is not None and hami.NODE not in pod.annotations:
         wanted[hami.NODE] = str(pod.node_name)
+    if DEVICE_ALLOCATED in pod.annotations:
+        wanted |= _told(replace(pod, annotations={**pod.annotations, **wanted}), node)
     return {name: value for name, value in wanted.items() if pod.annotations.get(name) != value}
+
+
+def _told(pod: Pod, node: Node) -> dict[str, str]:
+    """What koord-scheduler is to count: all that the pod holds, slices beside whole cards too.
+
+    Nothing where that cannot be told for certain; what was told before is then nearer to the truth.
+    """
+    try:
+        held = held_by_hami(pod, node).per_container
+    except WireError:
+        return {}
+    cards = {card.uuid: card for card in node.cards}
+    if not all(share.card in cards for shares in held for share in shares):
+        return {}
+    containers = tuple(
+        ContainerShares(each.name, each.role, shares)
+        for each, shares in zip(pod.containers, held, strict=True)
+    )
+    return device_allocated(Allocation(node.name, containers), cards, node.minors)
 
 
 def _made_up(pod: Pod, written: str) -> bool:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from builders.agent_api import pod
@@ -60,3 +61,19 @@ async def test_the_file_stays_when_the_agent_ends() -> None:
         before = file.read_text()
         assert await run.stop() == 0
         assert file.read_text() == before
+
+
+async def test_cards_are_served_whatever_becomes_of_the_report(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("nobody thought of this")
+
+    monkeypatch.setattr("tangram.services.gpu_device.koordinator.device_infos_of", broken)
+    async with agent_on({"product": "C500", "count": 1}, begin=False) as run:
+        beside_koordlet(run)
+        await run.offered(GPU, 1)
+        await until(lambda: "reporting to Koordinator failed and is begun again" in caplog.text)
+        made = run.api.bind(pod("p", {GPU: 1}))
+        assert (await run.pods.run(made))["c0"][GPU]
+        assert await run.stop() == 0

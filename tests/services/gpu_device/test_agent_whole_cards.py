@@ -10,6 +10,7 @@ from builders.agent_api import pod
 from builders.agent_runs import GPU, MT_GPU, AgentRun, agent_on
 from builders.waiting import LIMIT_S, until
 from tangram.wire.hami import METAX_WHOLE_ALLOCATED, MTHREADS_ALLOCATED, decode_allocation
+from tangram.wire.koordinator.names import DEVICE_ALLOCATED
 
 EIGHT = {"server": "c500-8-two-groups"}
 GROUPS = ({0, 1, 2, 3}, {4, 5, 6, 7})
@@ -89,6 +90,27 @@ async def test_a_prediction_that_did_not_come_true_is_written_over() -> None:
         ids = (await run.pods.run(made))["c0"][GPU]
         assert ids != (taken,)
         await until(lambda: written_cards(run, "p") == list(ids))
+
+
+async def test_koord_scheduler_hears_too_that_a_prediction_did_not_come_true() -> None:
+    """It counts a pod by what it was told at bind, and would sell the card that the pod really has."""
+    async with agent_on(EIGHT) as run:
+        await run.offered(GPU, 8)
+        (taken,) = (await run.pods.run(run.api.bind(pod("first", {GPU: 1}))))["c0"][GPU]
+        resources = {f"koordinator.sh/gpu-{each}": "100" for each in ("core", "memory-ratio")}
+        wrong = {"gpu": [{"minor": run.uuids.index(taken), "resources": resources, "id": taken}]}
+        told = {
+            METAX_WHOLE_ALLOCATED: f"{taken},Metax-GPU,65536,100:;",
+            DEVICE_ALLOCATED: json.dumps(wrong),
+        }
+        (given,) = (await run.pods.run(run.api.bind(pod("p", {GPU: 1}), told)))["c0"][GPU]
+        assert given != taken
+
+        def counted() -> list[tuple[int, str]]:
+            text = run.api.pod("p")["metadata"]["annotations"][DEVICE_ALLOCATED]
+            return [(each["minor"], each["id"]) for each in json.loads(text)["gpu"]]
+
+        await until(lambda: counted() == [(run.uuids.index(given), given)])
 
 
 async def test_virtual_functions_are_handed_out_one_by_one_and_fill_a_card_first() -> None:

@@ -94,6 +94,11 @@ def test_no_text_at_all_is_no_configuration_and_one_without_a_version_is_refused
         ),
         pytest.param("a: " + "[" * 300_000, "", "cluster-config, line 1: it is nested", id="too deep"),
         pytest.param("a: &a [*a]\nmode: 1", "", "cluster-config, line 2: mode in", id="bites its own tail"),
+        pytest.param(
+            "a: b\nmode: !!int", "", "cluster-config, line 2: it cannot be read", id="an empty number"
+        ),
+        pytest.param("a: !!bool x", "", "cluster-config, line 1: it cannot be read", id="neither yes nor no"),
+        pytest.param("!!map [a]", "", "cluster-config, line 1: it cannot be read", id="a list called a map"),
         pytest.param("b: &b {c: d}\n<<: *b", "", "cluster-config, line 2: it has a merge key", id="a merge"),
     ],
 )
@@ -113,6 +118,7 @@ def test_a_text_that_would_grow_without_end_is_refused_before_it_does() -> None:
         pytest.param("mode: sgqu", id="a word"),
         pytest.param("mode: sgpu\n  mode: native", id="said twice"),
         pytest.param("mode: !!int x", id="a number that is none"),
+        pytest.param("mode: !!int", id="a number without a digit"),
         pytest.param("mode: !gpu x", id="a tag nobody knows"),
         pytest.param("mode: &x [*x]", id="bites its own tail"),
     ],

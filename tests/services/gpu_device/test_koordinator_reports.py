@@ -1,5 +1,6 @@
 """Who reports a node's cards to Koordinator, and what is written then, against the sandbox's own API server."""
 
+import asyncio
 import datetime as dt
 import json
 from collections.abc import Callable
@@ -8,10 +9,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from builders.reporting import DEVICES, NODE, reporting
+from builders.reporting import DEVICES, NODE, QUICK, reporting
 from builders.waiting import until
 from tangram.kube.api import Object
+from tangram.services.gpu_device.bound_pods import BoundPods
+from tangram.services.gpu_device.described import Described
+from tangram.services.gpu_device.koordinator import KoordinatorReports
+from tangram.services.gpu_device.records import Inventory
 from tangram.services.gpu_device.reporter import Reporter
+from tangram.units.ids import NodeName
 from tangram.wire.koordinator.device_info import DeviceInfo, decode_device_infos
 from tangram.wire.koordinator.whereabouts import CardNotes
 
@@ -230,7 +236,7 @@ async def test_the_kind_may_be_installed_and_removed_while_the_agent_runs(tmp_pa
 
 async def test_without_the_kind_amounts_of_somebody_else_stay_and_zeros_go(tmp_path: Path) -> None:
     async with reporting(tmp_path, kind=False, begin=False) as run:
-        await run.state_amounts({CORE: "400"}, manager="somebody")
+        await run.state_amounts({CORE: "400"}, manager="koordinator-manager")
         await run.state_amounts({SHARED: "0"})
         run.start()
         await run.until_node(states({CORE: "400"}))
@@ -394,3 +400,37 @@ async def test_under_koordlet_a_kind_that_nobody_serves_changes_nothing(tmp_path
         run.start()
         await until((tmp_path / "tangram").exists)
         assert run.reports.reporter is Reporter.FILE
+
+
+async def test_a_server_that_was_restored_from_a_backup_is_told_again(tmp_path: Path) -> None:
+    """It counts versions from further back, so its node seems older than our last write for ever."""
+    async with reporting(tmp_path, begin=False) as run:
+        old = await run.own()
+        old["metadata"]["resourceVersion"] = "1"
+        now = [0.0]
+        reports = KoordinatorReports(
+            run.api,
+            NodeName(NODE),
+            present=lambda: old,
+            pods=BoundPods(lambda: Inventory(node=NodeName(NODE)), lambda: None),
+            described=lambda: Described(run.node, {}),
+            folder=tmp_path,
+            pauses=QUICK,
+            told=run.events.append,
+            clock=lambda: now[0],
+        )
+        following = asyncio.create_task(reports.device.run())
+        try:
+            await until(lambda: reports.device.served is True)
+            assert await reports.look()
+            await run.until_node(states(TWO_CARDS))
+            await run.state_amounts(dict.fromkeys(TWO_CARDS))
+            now[0] += 29
+            assert await reports.look()
+            assert amounts(await run.own()) == {}
+            now[0] += 1
+            assert await reports.look()
+            await run.until_node(states(TWO_CARDS))
+        finally:
+            following.cancel()
+            await asyncio.wait({following})

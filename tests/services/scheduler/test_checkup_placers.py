@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +36,7 @@ from tangram.services.scheduler.checkup.diagnosis import diagnose_cluster
 from tangram.services.scheduler.checkup.parts import Part, feature_gates, parts_in
 from tangram.services.scheduler.checkup.seeing import look
 
+CAPTURED = Path(__file__).parents[2] / "data" / "captures" / "koordinator-1.8.0.json"
 Spoil = Callable[[SeenCluster], None]
 LOCK = "hami.io/mutex.lock"
 ADAPTION, SHARED = "DevicePluginAdaption=true", "EnableSyncGPUSharedResource=true"
@@ -186,6 +189,28 @@ async def test_a_pod_whose_scheduler_is_not_there_is_named(pod: Object, *, unser
     assert bool(failed) is unserved
     for each in failed:
         assert "1 pod with schedulerName koord-scheduler (ai/a) waited up to 10 min" in each.why
+
+
+async def test_whose_an_amount_of_nothing_is_is_told_by_the_name_that_koord_manager_signs_with() -> None:
+    (signed,) = json.loads(CAPTURED.read_text("utf-8"))["managers"]["koord-manager"]
+
+    def spoil(cluster: SeenCluster) -> None:
+        koordinator(cluster)
+        bad = cluster.lists["/api/v1/nodes"][1]
+        bad["status"]["allocatable"] |= {"koordinator.sh/gpu-core": "0"}
+        fields: Object = {f"f:{name}": {} for name in signed["allocatable"]}
+        bad["metadata"]["managedFields"] = [
+            {
+                "manager": signed["manager"],
+                "operation": signed["operation"],
+                "subresource": signed["subresource"],
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:status": {"f:allocatable": fields}},
+            }
+        ]
+
+    (failed,) = [each for each in await findings(spoil) if each.outcome is Outcome.FAIL]
+    assert failed.why.startswith("koordinator.sh/gpu-core is 0 on gpu-2 (written by koord-manager), so ")
 
 
 # --- what does not go together ------------------------------------------------------------------------------------

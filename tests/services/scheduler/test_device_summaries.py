@@ -140,10 +140,10 @@ def test_pods_that_are_only_promised_their_cards_are_told_of_as_in_koord_schedul
     assert list(summary(world)["allocateSet"]["gpu"]) == ["default/p"]
 
 
-def test_every_node_with_cards_is_told_of_and_no_other() -> None:
+async def test_every_node_with_cards_is_told_of_and_no_other() -> None:
     world = World(node("b"), bare_node("a"), counted_node("c", {}))
     describe(world, device_manifest("a"))
-    assert list(said(DeviceSummaries(world.state.ledger).every_node())) == ["a", "b"]
+    assert list(said(await DeviceSummaries(world.state.ledger).every_node())) == ["a", "b"]
 
 
 @pytest.mark.parametrize(

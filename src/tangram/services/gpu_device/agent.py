@@ -133,6 +133,7 @@ class Agent:
             switching=self._switching,
             fresh=self._fresh,
             published=lambda: self._own.known and not self._publisher.trouble and self._publisher.settled,
+            minors=lambda: self._reports.device.minors,
         )
         self._publisher = Publisher(
             api, node, self._own, self._survey.wanted, self.telemetry.wrote, pace=settings.pauses.publish
@@ -213,17 +214,18 @@ class Agent:
                 supervisor.vital("the look at cards", self._tick(supervisor))
                 supervisor.vital("the survey", self._surveying(supervisor))
                 supervisor.vital("publishing", self._publisher.run())
-                supervisor.vital("the condition of the node", self._condition.run())
-                if self._maps is not None:
-                    supervisor.vital("the look at the device ConfigMap", self._maps.run())
-                supervisor.vital("the look at the Device", self._reports.device.run())
-                supervisor.vital("reporting to Koordinator", self._reports.run())
                 locks = LockRelease(
                     self._api, self._settings.node, self._own, self._served, self.telemetry.wrote
                 )
                 supervisor.vital(
                     "releasing locks", locks.run(self._news, self._settings.pauses.look_at_least)
                 )
+                # Cards are served whatever becomes of what is told about them.
+                supervisor.lasting("the condition of the node", self._condition.run)
+                if self._maps is not None:
+                    supervisor.lasting("the look at the device ConfigMap", self._maps.run)
+                supervisor.lasting("the look at the Device", self._reports.device.run)
+                supervisor.lasting("reporting to Koordinator", self._reports.run)
                 supervisor.lasting("writing on pods", self._writes.run)
                 supervisor.lasting("recording events", self._recorder.run)
                 return await supervisor.until_stopped(self._drain, limit=GRACE_S + 5.0)

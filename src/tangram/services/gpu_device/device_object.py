@@ -18,8 +18,10 @@ from tangram.kube.informer import Change, Informer, whole
 from tangram.kube.objects import identity_of, older
 from tangram.kube.probing import has_resource
 from tangram.kubelet.news import News
-from tangram.units.ids import NodeName
-from tangram.wire.koordinator.device import API_VERSION
+from tangram.units.ids import CardUuid, NodeName
+from tangram.wire.errors import WireError
+from tangram.wire.koordinator.device import API_VERSION, read_device
+from tangram.wire.koordinator.names import GPU
 from tangram.wire.managed_fields import managers_of
 
 MANAGER: Final = "tangram-gpu-device"
@@ -32,7 +34,19 @@ _CONFLICTS_WITH = re.compile(r'conflicts? with "([^"]*)"')
 class DeviceObject:
     """`run` until cancelled. `changed` hears whenever one of the three answers below may be another."""
 
-    def __init__(self, api: Api, node: NodeName, changed: Callable[[], None], *, pause: float) -> None:
+    def __init__(
+        self,
+        api: Api,
+        node: NodeName,
+        changed: Callable[[], None],
+        *,
+        pause: float,
+        late: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._late = late
+        self._clock = clock
+        self._applied_at = float("-inf")
         self._api = api
         self._node = node
         self._changed = changed
@@ -61,6 +75,15 @@ class DeviceObject:
             return refused_for
         managers = managers_of(self.present, "spec")
         return "" if MANAGER in managers else " and ".join(sorted(managers))
+
+    @property
+    def minors(self) -> dict[CardUuid, int]:
+        """The numbers that it gives the cards, which are what koord-scheduler counts by."""
+        try:
+            entries = () if self.present is None else read_device(self.present)[0].entries
+        except WireError:
+            return {}
+        return {CardUuid(entry.id): entry.minor for entry in entries if entry.kind == GPU}
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -99,6 +122,7 @@ class DeviceObject:
             version = "" if self.present is None else identity_of(self.present).version
             self._refused = (version, " and ".join(sorted(set(owners))))
             return False
+        self._applied_at = self._clock()
         self._take(answer)
         return True
 
@@ -138,7 +162,8 @@ class DeviceObject:
 
     def _take(self, thing: Object) -> None:
         seen = identity_of(thing)
-        if self.present is not None:
+        if self.present is not None and self._clock() - self._applied_at < self._late:
+            # Only our own write can be ahead of what is followed.
             known = identity_of(self.present)
             if known.uid == seen.uid and older(seen.version, known.version):
                 return

@@ -47,6 +47,8 @@ from tangram.wire.timestamps import to_second
 log = logging.getLogger("tangram.gpu-device")
 
 RETRY_S: Final = 5.0
+LATE_S: Final = 30.0
+"""So long our copies may take to hear of our own writes. Not for ever: a restored server counts from further back."""
 
 
 class KoordinatorReports:
@@ -84,11 +86,11 @@ class KoordinatorReports:
         self._file = DeviceInfoFile(folder)
         # A koordlet that is being replaced is no reason to take its place. Our file says that one was here.
         self._koordlet_seen = clock() if self._file.exists() else float("-inf")
-        self.device: Final = DeviceObject(api, node, self.due, pause=pauses.kinds)
+        self.device: Final = DeviceObject(api, node, self.due, pause=pauses.kinds, late=LATE_S, clock=clock)
         self.reporter = Reporter.UNDECIDED
         self._unread_since: float | None = None
-        self._written = ""
-        """The version of the node after our last write."""
+        self._written = ("", float("-inf"))
+        """The version of the node after our last write, and when that was."""
         self.trouble = ""
         """What keeps the cards from being reported; empty when nothing does."""
 
@@ -106,7 +108,7 @@ class KoordinatorReports:
     async def look(self) -> bool:
         """Decide who reports, and report if it is us. Returns whether nothing is left to try again soon."""
         node, described = self._present(), self._described()
-        if node is None or described is None or older(identity_of(node).version, self._written):
+        if node is None or described is None or self._is_behind(node):
             # What we wrote last is not in our copy of the node yet; it comes, and so does the next look.
             return True
         self._decide(described)
@@ -129,6 +131,10 @@ class KoordinatorReports:
         else:
             self._troubled(trouble)
         return True
+
+    def _is_behind(self, node: Object) -> bool:
+        version, since = self._written
+        return older(identity_of(node).version, version) and self._clock() - since < LATE_S
 
     def _decide(self, described: Described) -> None:
         pods = [bound.pod for bound in self._pods.all()]
@@ -199,7 +205,8 @@ class KoordinatorReports:
         wanted = device_object(device, node_uid=_uid(node))
         if changes_device(before, wanted):
             if not await self.device.apply(wanted):
-                return foreign_sentence(self._node, self.device.written_by)
+                # Somebody was faster, and what they made is not in our copy yet.
+                return foreign_sentence(self._node, self.device.written_by or "somebody else")
             self._counted("device")
         await self._tell_node(node, device)
         return ""
@@ -211,17 +218,17 @@ class KoordinatorReports:
         if change is not None and wanted:
             # Applied, so that the API server keeps whose they are.
             stated = stated_amounts(self._node, wanted)
-            self._written = identity_of(
-                await self._api.apply(f"{self._path}/status", stated, MANAGER)
-            ).version
-            self._counted("node-amounts")
+            self._wrote(await self._api.apply(f"{self._path}/status", stated, MANAGER), "node-amounts")
         else:
             await self._patch(f"{self._path}/status", change, "node-amounts")
 
     async def _patch(self, path: str, change: Object | None, thing: str) -> None:
         if change is not None:
-            self._written = identity_of(await self._api.merge(path, change, fieldManager=MANAGER)).version
-            self._counted(thing)
+            self._wrote(await self._api.merge(path, change, fieldManager=MANAGER), thing)
+
+    def _wrote(self, node: Object, thing: str) -> None:
+        self._written = (identity_of(node).version, self._clock())
+        self._counted(thing)
 
     def _troubled(self, sentence: str, *, quietly: bool = False) -> None:
         if sentence and sentence != self.trouble:

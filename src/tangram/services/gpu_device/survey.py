@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tangram.engine.usage import Hold
 from tangram.model.cards import Card, Vendor
+from tangram.model.nodes import Node
 from tangram.model.offers import Unit
 from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.card_watch import CardWatch
@@ -61,6 +62,7 @@ class Survey:
         switching: Switching,
         fresh: Callable[[], bool],
         published: Callable[[], bool],
+        minors: Callable[[], dict[CardUuid, int]],
     ) -> None:
         self._cards = cards
         self._kubelet = kubelet
@@ -70,6 +72,7 @@ class Survey:
         self._switching = switching
         self._fresh = fresh
         self._published = published
+        self._minors = minors
         self.sight = Sight(notes=WireError("not-read", "not read yet"), held=None)
         self.holdings: tuple[Holding, ...] = ()
         self.usage: dict[CardUuid, Hold] = {}
@@ -165,7 +168,8 @@ class Survey:
                 return
             given[each.container] = known
         try:
-            owed = given_annotations(bound.pod, vendor, given)
+            node = Node(name=inventory.node, cards=inventory.cards, minors=self._minors())
+            owed = given_annotations(bound.pod, vendor, given, node)
         except WireError as error:
             log.warning(
                 "a pod's cards cannot be written", extra={"pod": str(bound.pod.ref), "error": error.sentence}

@@ -185,7 +185,8 @@ class Answering:
         return await self._parts.explaining.manifest(body, caller, nodes)
 
     async def device_summaries(self, node: str | None) -> Reply:
-        return self._parts.summaries.every_node() if node is None else self._parts.summaries.one(node)
+        summaries = self._parts.summaries
+        return await summaries.every_node() if node is None else summaries.one(node)
 
     async def metrics(self, *, gzipped: bool) -> Reply:
         page = await self._parts.exposition.page(gzipped=gzipped)

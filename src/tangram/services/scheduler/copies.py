@@ -65,6 +65,7 @@ class Copies:
         self.pod_listeners: list[Callable[[Change[Seen]], None]] = []
         self._to_reread: asyncio.Queue[NodeName] = asyncio.Queue()
         state.reread = self._to_reread.put_nowait
+        state.heard = lambda: self.pods.version
 
     async def fill(self, supervisor: Supervisor) -> None:
         """Begin to follow everything; returns once each copy was complete."""

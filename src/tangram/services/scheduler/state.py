@@ -72,6 +72,8 @@ class State:
         """Told of every pod that begins to wait."""
         self.reread: Callable[[NodeName], None] = _nobody
         """Told of every node whose pods have to be read again, because its cards have other names now."""
+        self.heard: Callable[[], str] = _not_said
+        """The moment of the API server's history that the copy of pods has reached; empty when nobody says."""
         self._by_name: dict[Key, Seen] = {}
         self._devices: dict[NodeName, Device] = {}
         self._readings: dict[NodeName, NodeReading] = {}
@@ -292,6 +294,10 @@ class State:
 
 def _ids(node: Node) -> tuple[str, ...]:
     return tuple(card.uuid for card in node.cards)
+
+
+def _not_said() -> str:
+    return ""
 
 
 def _nobody(_something: object) -> None:

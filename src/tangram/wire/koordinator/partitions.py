@@ -25,9 +25,10 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_partitions(table: Mapping[int, Sequence[Partition]]) -> str:
-    """`gpu-partitions`, by ascending group size. Raises `WireError` for a group of another size than its key."""
+    """`gpu-partitions`, in koordlet's order of sizes. Raises `WireError` for a group of another size than its key."""
     written: dict[str, object] = {}
-    for size, groups in sorted(table.items()):
+    # Keys are sorted as text, so that 16 comes before 2: two writers of one table write one text.
+    for size, groups in sorted(table.items(), key=lambda entry: str(entry[0])):
         if size < 1 or any(len(group.minors) != size for group in groups):
             raise WireError(
                 "partitions-unwritable", f"a partition of {shown(size)} cards has another number of minors"

@@ -9,13 +9,13 @@ sold in the wrong words or under a number that is taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from tangram.model.cards import Card, Vendor
 from tangram.model.nodes import Node
-from tangram.model.topology import LinkKind, Topology
+from tangram.model.topology import Topology
 from tangram.units.ids import LONGEST_LABEL, is_label_value
 from tangram.units.quantity import Format, Quantity
 from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_MEMORY, KOORDINATOR_RATIO
@@ -23,10 +23,10 @@ from tangram.wire.koordinator import names
 from tangram.wire.koordinator.conditions import HEALTHY, Condition, health_condition, safe_reason
 from tangram.wire.koordinator.device import Device, DeviceEntry
 from tangram.wire.koordinator.device_info import DeviceInfo, PeerLinks
+from tangram.wire.koordinator.groups import linked_groups
 from tangram.wire.koordinator.partitions import Partition, encode_partitions
 from tangram.wire.koordinator.whereabouts import CardNotes, Notes, places
 
-_LINK_WORDS = {LinkKind.METAXLINK: names.METAXLINK, LinkKind.MTLINK: names.MTLINK}
 _CORDONED = "an operator asked for no new tenants"
 _LIBRARY_PREFIX = "MX"
 """The library says MXC500 where the vendor's page and tools, and so Koordinator's labels, say C500."""
@@ -58,10 +58,12 @@ def device_of(node: Node, *, now: str, before: Device | None = None, notes: Note
     annotations: dict[str, str] = {}
     if node.cards:
         labels = {names.LABEL_VENDOR: node.cards[0].vendor.value, names.LABEL_MODEL: _model(node.cards[0])}
-    groups = _groups(node)
+    groups = linked_groups(node)
     if groups:
+        annotations[names.GPU_PARTITIONS] = encode_partitions(_table(groups))
+    if any(node.cards[0].index in group.minors for group in groups):
+        # koordlet asks the first card alone. The policy is the same without the label.
         labels[names.LABEL_PARTITION_POLICY] = "Prefer"
-        annotations[names.GPU_PARTITIONS] = encode_partitions(groups)
     return Device(node=node.name, labels=labels, annotations=annotations, entries=entries)
 
 
@@ -72,7 +74,7 @@ def device_infos_of(node: Node, *, notes: Notes | None = None) -> tuple[DeviceIn
     illegal character in them loses the whole `Device`; so both are legal here already.
     """
     node, notes = _of_one_vendor(node), notes or {}
-    peers = _peers(node)
+    groups = linked_groups(node)
     return tuple(
         DeviceInfo(
             vendor=card.vendor.value,
@@ -81,12 +83,12 @@ def device_infos_of(node: Node, *, notes: Notes | None = None) -> tuple[DeviceIn
             minor=card.index,
             resources=_amounts(card),
             place=place,
-            links=tuple(PeerLinks(minors, kind) for kind, minors in peers.get(at, {}).items()),
+            links=tuple(_links(card, groups)),
             healthy=_takes_tenants(card),
             error_code="" if _takes_tenants(card) else _reason(card, notes),
             error_message="" if _takes_tenants(card) else _message(card),
         )
-        for at, (card, place) in enumerate(zip(node.cards, places(node, notes), strict=True))
+        for card, place in zip(node.cards, places(node, notes), strict=True)
     )
 
 
@@ -149,28 +151,15 @@ def _model(card: Card) -> str:
     )
 
 
-def _peers(node: Node) -> Mapping[int, Mapping[str, tuple[int, ...]]]:
-    """By position of the card, the minors it is directly joined to, for each kind of link."""
-    topology = node.topology or Topology(0)
-    found: dict[int, dict[str, tuple[int, ...]]] = {}
-    for link in topology.links:
-        word = _LINK_WORDS.get(link.kind)
-        if word is None:
-            continue
-        for here, there in ((link.a, link.b), (link.b, link.a)):
-            joined = found.setdefault(here, {})
-            joined[word] = tuple(sorted((*joined.get(word, ()), node.cards[there].index)))
-    return found
-
-
-def _groups(node: Node) -> dict[int, tuple[Partition, ...]]:
-    """Each card with all it is joined to, once: the table koordlet would make of our device-info file."""
-    groups: dict[tuple[int, ...], Partition] = {}
-    for at, joined in sorted(_peers(node).items()):
-        for word, minors in joined.items():
-            group = tuple(sorted((*minors, node.cards[at].index)))
-            groups.setdefault(group, Partition(minors=group, link=word, score=1))
+def _table(groups: Iterable[Partition]) -> dict[int, tuple[Partition, ...]]:
     table: dict[int, tuple[Partition, ...]] = {}
-    for group, partition in groups.items():
-        table[len(group)] = (*table.get(len(group), ()), partition)
+    for group in groups:
+        table[len(group.minors)] = (*table.get(len(group.minors), ()), group)
     return table
+
+
+def _links(card: Card, groups: Iterable[Partition]) -> Iterator[PeerLinks]:
+    """What koordlet makes a group of, each: the card with the peers that are named."""
+    for group in groups:
+        if card.index in group.minors:
+            yield PeerLinks(tuple(minor for minor in group.minors if minor != card.index), group.link)

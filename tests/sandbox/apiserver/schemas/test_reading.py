@@ -42,6 +42,9 @@ def test_json_is_read_the_same_when_it_is_called_yaml(thing: dict[str, object]) 
 @example(b'{"a":1,}')
 @example(b'{"a":[1,]}')
 @example(b"\xff\xfe")
+@example(b"a: !!int")
+@example(b"a: !!bool x")
+@example(b"!!map [a]")
 def test_any_bytes_are_an_object_or_refused_in_a_sentence(text: bytes) -> None:
     for read in (read_json, read_yaml):
         thing, refusal = attempt(read, text)

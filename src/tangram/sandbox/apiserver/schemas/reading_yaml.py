@@ -67,6 +67,9 @@ def read_yaml(text: bytes, kind: str = "") -> tuple[Object, list[str]]:
         raise unrecognized(f"yaml: {where}{problem_of(error)}", text, kind) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise unrecognized(f"yaml: {' '.join(str(error).split()):.200}", text, kind) from None
+    except (LookupError, TypeError):
+        # The library believes a tag, and looks in an empty text for the first digit of a number.
+        raise unrecognized("yaml: a value is not what its tag says", text, kind) from None
     if b"*" in text:
         thing = _unshared(thing, [_MOST_VALUES], text, kind)
     told = (

@@ -18,6 +18,9 @@ OUR_AGENT: Final = "tangram-gpu-device"
 KOORDLET: Final = "koordlet"
 """What the two that write Devices call themselves to the API server."""
 
+_SIGNED: Final = {"koordinator-manager": "koord-manager"}
+"""Who signs with another name than people know it by."""
+
 
 def name_of(thing: Object) -> str:
     """What the object is called, with its namespace where it has one."""
@@ -60,5 +63,5 @@ def counted(count: int, thing: str) -> str:
 
 def written_by(thing: Object, *path: str) -> str:
     """Who wrote a field, for a sentence and with a blank before; empty where nobody is known."""
-    writers = sorted(filter(None, managers_of(thing, *path)))
+    writers = sorted(_SIGNED.get(name, name) for name in managers_of(thing, *path) if name)
     return f" (written by {' and '.join(writers)})" if writers else ""

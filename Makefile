@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.stamp-installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos schemas lock clean help
+.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos schemas image lock clean help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -95,12 +95,16 @@ SHAPES := src/tangram/sandbox/apiserver/schemas/kubernetes.json
 schemas: testbed ## Write the shapes of the sandbox's kinds again, from a real API server (needs root)
 	$(BIN)/testbed schemas > $(SHAPES).new && mv $(SHAPES).new $(SHAPES)
 
+image: setup ## Make the container image in dist/ (REFRESH=1 looks for newer Debian packages; needs apt)
+	@$(BIN)/python -m shipping.image $(if $(REFRESH),--refresh)
+
 # No index address, no file path and no date goes into the locks: they name versions and hashes, the reader picks the source.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-emit-find-links --no-emit-build-options --upgrade
 
 lock: setup ## Choose the newest allowed versions and write requirements/*.txt
 	$(COMPILE) pyproject.toml --output-file requirements/run.txt
+	$(COMPILE) pyproject.toml --extra mthreads --output-file requirements/image.txt
 	$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
 
 clean: ## Remove everything the other targets made

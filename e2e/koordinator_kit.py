@@ -135,6 +135,8 @@ async def have_koordlet_pod(node: AgentNode) -> None:
                 raise
     made = pod("koordlet", container(), node=str(node.name), labels={"koord-app": "koordlet"})
     made["metadata"]["namespace"] = NAMESPACE
+    # Like the real one; a pod that cannot see the host is not taken for it.
+    made["spec"]["volumes"] = [{"name": "run", "hostPath": {"path": "/var/run"}}]
     await api.create(made)
     await node.cluster.until_pod("koordlet", is_running, namespace=NAMESPACE, within=PATIENCE)
 

@@ -196,6 +196,10 @@ def health(device: Object) -> list[bool]:
     return [entry["health"] for entry in device["spec"]["devices"]]
 
 
+ON_HOST = [{"name": "run", "hostPath": {"path": "/var/run"}}]
+"""Folders of the host, as the real ones mount; without them a pod is only called koordlet."""
+
+
 @asynccontextmanager
 async def koordlet_on(node: AgentNode) -> AsyncGenerator[Path]:
     """A pod of the node that is koordlet, its directory, and somebody who does its work."""
@@ -204,6 +208,7 @@ async def koordlet_on(node: AgentNode) -> AsyncGenerator[Path]:
     api = node.cluster.api
     made = pod("koordlet", container("koordlet", script=SLEEP), node=str(node.name))
     made["metadata"]["labels"] = {"koord-app": "koordlet"}
+    made["spec"]["volumes"] = ON_HOST
     await api.create(made)
     try:
         async with Koordlet(api, str(node.name), folder, every=0.2).serve():
@@ -232,6 +237,7 @@ async def test_beside_koordlet_the_agents_file_is_what_koordlet_reports(node: Ag
         assert told[0] == told[1]
         daemon = pod("daemon", container("koord-device-daemon", script=SLEEP), node=str(node.name))
         daemon["metadata"]["labels"] = {"koord-app": "koordlet"}
+        daemon["spec"]["volumes"] = ON_HOST
         await node.cluster.api.create(daemon)
         await until(lambda: not (folder / "tangram").exists(), "our file is gone", within=WITHIN)
         await node.cluster.api.delete(path_of("Pod", "daemon"), grace=0)

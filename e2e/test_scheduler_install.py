@@ -1,111 +1,25 @@
 """The installation page, followed to the letter: its objects are taken, and its rights are all that is needed."""
 
-import json
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
-import yaml
 
-from e2e.agent_kit import TANGRAM
 from e2e.agent_view_kit import SGPU
 from e2e.card_nodes_kit import POOL, agent_node, closed_node
 from e2e.doors_kit import until_let_in
-from e2e.scheduler_kit import SCHEDULER, annotations_of, until_bound, until_page
+from e2e.install_kit import OURS, Installed, page_objects
+from e2e.scheduler_kit import SCHEDULER, annotations_of, until_bound
 from e2e.scheduling_kit import poll_until
 from testbed.api import ApiRefused, Object, path_of
-from testbed.box import REPOSITORY
 from testbed.cluster import SCHEDULER as KUBE_SCHEDULER
 from testbed.cluster import Cluster
-from testbed.firstprocess import CONTROL
 from testbed.manifests import container, is_gone, pod, tolerates_kwok
 from testbed.options import Options
-from testbed.rooms import CONTROL_ADDRESS
 
-PAGE = REPOSITORY / "docs" / "scheduler-install.md"
-HOME = "kube-system"
-OURS, BESIDE = "page-tangram", "page-kube-scheduler"
-LOOPBACK = 8080
 HALF = {SGPU: 1, "metax-tech.com/vcore": 50, "metax-tech.com/vmemory": 8}
 REFUSED = re.compile(r"forbidden|cannot (?:get|list|watch|create|patch|update)|may not", re.IGNORECASE)
-
-
-def page_objects() -> list[Object]:
-    """Everything a cluster of today needs: what stands under the last heading is for older ones."""
-    text = PAGE.read_text("utf-8").partition("## Before Kubernetes 1.30")[0]
-    return [
-        thing
-        for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-        for thing in yaml.safe_load_all(block)
-    ]
-
-
-@dataclass
-class Installed:
-    """A cluster on which the page was followed, as far as a box without an image of ours lets one."""
-
-    cluster: Cluster
-    made: list[str] = field(default_factory=list[str])
-
-    async def follow(self) -> None:
-        things = page_objects()
-        for thing in things:
-            if thing["kind"] == "Deployment":
-                # Its two programs are started by hand: nothing here could pull their images.
-                thing["spec"]["replicas"] = 0
-            if thing["kind"] == "Service":
-                # Without kube-proxy a Service has no address of its own; this one leads to the machine that serves it.
-                thing["spec"] = {"type": "ExternalName", "externalName": CONTROL_ADDRESS}
-        text = "\n---\n".join(json.dumps(thing) for thing in things)
-        applied = await self.cluster.kubectl("apply", "-f", "-", stdin=text)
-        assert (applied.status, applied.errors) == (0, "")
-        self.made = applied.output.splitlines()
-        await self._start(things)
-
-    async def _start(self, things: list[Object]) -> None:
-        (deployed,) = [thing for thing in things if thing["kind"] == "Deployment"]
-        (configured,) = [thing for thing in things if thing["kind"] == "ConfigMap"]
-        kube, ours = (each["command"] for each in deployed["spec"]["template"]["spec"]["containers"])
-        box, folder = self.cluster.box, self.cluster.box.folder.of_room(CONTROL).etc
-        limited = await self._kubeconfig(folder)
-        for name, content in configured["data"].items():
-            (folder / name).write_text(content)
-        written: Object = yaml.safe_load((folder / "kube-scheduler.yaml").read_text())
-        # In a pod both find their account by themselves.
-        written["clientConnection"] = {"kubeconfig": str(limited)}
-        (folder / "kube-scheduler.yaml").write_text(json.dumps(written))
-        at = [
-            str(argument).replace("/etc/tangram", str(folder))
-            for argument in (*ours[1:], "--log-level", "debug")
-        ]
-        await box.start(OURS, [TANGRAM, *at, "--kubeconfig", limited, "--log-format", "text"])
-        beside = [str(argument).replace("/etc/tangram", str(folder)) for argument in kube[1:]]
-        await box.start(
-            BESIDE,
-            [
-                self.cluster.programs.path("kube-scheduler"), *beside, f"--authentication-kubeconfig={limited}",
-                f"--authorization-kubeconfig={limited}",
-            ],
-        )  # fmt: skip
-        await until_page(self.cluster, OURS, LOOPBACK)
-
-    async def _kubeconfig(self, folder: Path) -> Path:
-        token = await self.cluster.kubectl("create", "token", SCHEDULER, "-n", HOME)
-        assert token.status == 0, token.errors
-        admin: Any = json.loads(self.cluster.box.folder.admin_kubeconfig.read_text())
-        admin["users"] = [{"name": "user", "user": {"token": token.output.strip()}}]
-        file = folder / "page.conf"
-        file.write_text(json.dumps(admin))
-        return file
-
-    async def stop(self) -> None:
-        for program in (BESIDE, OURS):
-            print(self.cluster.box.log(program)[-8000:])  # noqa: T201 - shown when a test fails, and only then
-            await self.cluster.box.stop(program)
 
 
 @pytest_asyncio.fixture(scope="module")

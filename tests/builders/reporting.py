@@ -218,12 +218,18 @@ class Reporting:
     async def remove_kind(self) -> None:
         await self.api.delete(f"{DEFINITIONS}/{DEFINITION}")
 
-    async def put_pod(self, name: str, app: str, container: str) -> None:
+    async def put_pod(self, name: str, app: str, container: str, *, on_host: bool = True) -> None:
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": name, "namespace": "default", "labels": {"koord-app": app}},
-            "spec": {"nodeName": NODE, "containers": [{"name": container, "image": "i"}]},
+            "spec": {
+                "nodeName": NODE,
+                "containers": [{"name": container, "image": "i"}],
+                "volumes": [
+                    {"name": "run", **({"hostPath": {"path": "/run"}} if on_host else {"emptyDir": {}})}
+                ],
+            },
         }
         await self.api.create(PODS, pod)
 

@@ -12,6 +12,7 @@ PAGES = (
     ROOT / "docs" / "scheduler-tests.md",
     ROOT / "docs" / "sandbox-tests.md",
     ROOT / "docs" / "koordinator-tests.md",
+    ROOT / "docs" / "install-tests.md",
 )
 
 

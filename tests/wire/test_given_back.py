@@ -13,7 +13,7 @@ from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.units.ids import CardUuid, NodeName
 from tangram.wire.errors import WireError
-from tangram.wire.given_back import given_annotations
+from tangram.wire.given_back import given_annotations, untold_annotations
 from tangram.wire.hami import NODE
 from tangram.wire.koordinator.names import DEVICE_ALLOCATED
 from tangram.wire.tenants import read_tenant
@@ -136,3 +136,23 @@ def test_what_cannot_be_told_for_certain_stays_as_it_was_told() -> None:
     pod = pod_with({GPU: "1"}, {}, annotations=text)
     written = given_annotations(pod, Vendor.METAX, {"c0": CARDS[1:2]}, HOST)
     assert written.keys() == {HAMI_WHOLE, NODE}
+
+
+def test_what_was_bound_before_there_was_a_device_is_told_to_koord_scheduler_under_its_numbers() -> None:
+    held = bound(
+        "p", {GPU: "1"}, annotations={HAMI_WHOLE: "GPU-n-2,Metax-GPU,65536,100:;"}, on=inventory(*CARDS)
+    )
+    numbered = replace(HOST, minors={CardUuid("GPU-n-2"): 7})
+    (told,) = json.loads(untold_annotations(held.pod, held.holds, numbered)[DEVICE_ALLOCATED])["gpu"]
+    assert (told["minor"], told["id"]) == (7, "GPU-n-2")
+    assert told["resources"]["koordinator.sh/gpu-core"] == "100"
+
+
+def test_what_koord_scheduler_knows_or_nobody_can_say_is_left_alone() -> None:
+    on = inventory(*CARDS)
+    knows = bound("p", {GPU: "1"}, annotations={DEVICE_ALLOCATED: "{}"}, on=on)
+    unnamed = bound("p", {GPU: "1"}, on=on)
+    elsewhere = bound("p", {GPU: "1"}, annotations={HAMI_WHOLE: "GPU-x,Metax-GPU,65536,100:;"}, on=on)
+    nothing = bound("p", {}, on=on)
+    for each in (knows, unnamed, elsewhere, nothing):
+        assert untold_annotations(each.pod, each.holds, HOST) == {}

@@ -18,6 +18,7 @@ from tangram.cli.agents import gpu_aware_manual as gpu_aware
 from tangram.cli.agents import manual as agents
 from tangram.cli.failures import InputError
 from tangram.cli.hardware import manual as hardware
+from tangram.cli.installing import manual as installing
 from tangram.cli.plain import clean
 from tangram.cli.usage import usage_sentence
 
@@ -41,6 +42,8 @@ app.command("tangram.cli.hardware.devices:devices", name="devices", help=hardwar
 app.command("tangram.cli.hardware.topology:topology", name="topology", help=hardware.TOPOLOGY)
 app.command("tangram.cli.hardware.top:top", name="top", help=hardware.TOP)
 app.command("tangram.cli.hardware.doctor:doctor", name="doctor", help=hardware.DOCTOR)
+app.command("tangram.cli.installing.preflight:preflight", name="preflight", help=installing.PREFLIGHT)
+app.command("tangram.cli.installing.verify:verify", name="verify", help=installing.VERIFY)
 app.command("tangram.cli.agents.gpu_device:gpu_device", name="gpu-device", help=agents.GPU_DEVICE)
 app.command("tangram.cli.agents.gpu_label:gpu_label", name="gpu-label", help=agents.GPU_LABEL)
 app.command("tangram.cli.agents.gpu_aware:app", name="gpu-aware", help=gpu_aware.GPU_AWARE)

@@ -29,6 +29,10 @@ What cards are here, how are they joined, and is all well with them?
   tangram devices
   tangram topology
   tangram doctor
+
+Is a cluster ready for it, and is what was installed whole?
+  tangram preflight
+  tangram verify
 """
 
 EPILOGUE: Final = """Exit status: 0 done, 1 the answer is no, 2 the input could not be read,

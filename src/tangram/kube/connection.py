@@ -117,7 +117,8 @@ def _read(path: Path) -> dict[str, Any]:
         config = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise NoConnection(f"the kubeconfig {path} cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    # Of a value that belies its tag the library finds no first digit, or no such word in its table.
+    except (yaml.YAMLError, LookupError, TypeError, ValueError) as error:
         raise NoConnection(f"the kubeconfig {path} is not YAML: {error}") from None
     if not isinstance(config, dict):
         raise NoConnection(f"the kubeconfig {path} is not a mapping with clusters, users and contexts")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from tangram.model.allocations import Allocation, ContainerShares
+from tangram.model.allocations import Allocation, ContainerShares, Tenant
 from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
@@ -22,6 +22,7 @@ from tangram.wire.errors import WireError
 from tangram.wire.held import held_by_hami
 from tangram.wire.koordinator.binding import device_allocated
 from tangram.wire.koordinator.names import DEVICE_ALLOCATED
+from tangram.wire.tenants import Unnamed
 
 _WORDS = {
     Vendor.METAX: (hami.METAX_WHOLE_ALLOCATED, hami.METAX_WHOLE),
@@ -49,6 +50,20 @@ def given_annotations(
     if DEVICE_ALLOCATED in pod.annotations:
         wanted |= _told(replace(pod, annotations={**pod.annotations, **wanted}), node)
     return {name: value for name, value in wanted.items() if pod.annotations.get(name) != value}
+
+
+def untold_annotations(pod: Pod, holds: Tenant | Unnamed | None, node: Node) -> dict[str, str]:
+    """What to write on a pod that holds cards and does not tell koord-scheduler so; nothing when it does.
+
+    A pod whose cards nobody named, or that names cards which are not here, is left alone: half of the truth would be
+    counted as the whole.
+    """
+    if DEVICE_ALLOCATED in pod.annotations or not isinstance(holds, Tenant) or not holds.allocation.cards:
+        return {}
+    cards = {card.uuid: card for card in node.cards}
+    if not all(uuid in cards for uuid in holds.allocation.cards):
+        return {}
+    return device_allocated(holds.allocation, cards, node.minors)
 
 
 def _told(pod: Pod, node: Node) -> dict[str, str]:

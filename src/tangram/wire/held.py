@@ -138,7 +138,9 @@ def _find(node: Node | None, identity: str, minor: int | None) -> tuple[CardUuid
     by_id = next((card for card in node.cards if card.uuid == identity), None)
     meant = by_id or _stood_in_for(node, identity)
     if meant is None and minor is not None:
-        meant = next((card for card in node.cards if card.index == minor), None)
+        # The number that the node's `Device` gives the card, where there is one.
+        numbered = (card for card in node.cards if node.minors.get(card.uuid, card.index) == minor)
+        meant = next(numbered, None)
     if meant is not None:
         return meant.uuid, meant
     if _is_stand_in(node, identity) or any(_is_stand_in(node, card.uuid) for card in node.cards):

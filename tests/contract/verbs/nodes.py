@@ -93,7 +93,7 @@ SESSIONS: Final = (
             ),
             do("wait --for=jsonpath={.status.currentHealthy}=1 pdb/a --timeout=10s"),
             # It tries again after five seconds; what it says the first time is enough.
-            script(f"timeout 1 $KUBECTL drain {NODE} --force", keep="error when evicting"),
+            script(f"timeout 3 $KUBECTL drain {NODE} --force", keep="error when evicting"),
             do("get pdb a"),
             do("describe pdb a", keep="^(?!Events|  Type|  ---|  Normal|  Warning)"),
             do("delete pod a --force --grace-period=0"),

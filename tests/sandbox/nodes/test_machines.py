@@ -24,7 +24,9 @@ from builders.machines import (
 from builders.waiting import LIMIT_S, until
 from tangram.kube.errors import ApiError
 from tangram.kube.objects import Object
+from tangram.wire.koordinator.names import DEVICE_ALLOCATED
 
+DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 SLICE = {SGPU: 1, "metax-tech.com/vcore": 30, "metax-tech.com/vmemory": 8}
 
 
@@ -302,6 +304,21 @@ async def test_an_agent_that_restarts_costs_running_pods_nothing() -> None:
         assert after["status"] == before["status"]
 
 
+async def test_a_pod_that_does_not_tell_koord_scheduler_what_it_holds_is_made_to_by_its_agent() -> None:
+    async with machines_of(TWO_SLICED) as fleet:
+        (device,) = [each for each in await fleet.api.list_all(DEVICES) if each["metadata"]["name"] == "gpu"]
+        card = device["spec"]["devices"][1]
+        await fleet.submit(pod_on("gpu", container(limits=SLICE), annotations=slice_of(card["id"])))
+        seen = await fleet.until("pod", lambda pod: DEVICE_ALLOCATED in pod["metadata"]["annotations"])
+        (told,) = json.loads(seen["metadata"]["annotations"][DEVICE_ALLOCATED])["gpu"]
+        assert (told["minor"], told["id"]) == (1, card["id"])
+        assert told["resources"] == {
+            "koordinator.sh/gpu-core": "30",
+            "koordinator.sh/gpu-memory": "8Gi",
+            "koordinator.sh/gpu-memory-ratio": "13",
+        }
+
+
 async def test_many_machines_sleep_and_look_as_if_they_were_awake() -> None:
     several = {**TWO_SLICED, "count": 3}
     async with machines_of(several, most_awake=2) as asleep, machines_of(several) as awake:
@@ -323,7 +340,7 @@ async def devices_of(fleet: Fleet) -> list[object]:
             each["metadata"]["labels"],
             [{**entry, "conditions": len(entry["conditions"])} for entry in each["spec"]["devices"]],
         )
-        for each in await fleet.api.list_all("/apis/scheduling.koordinator.sh/v1alpha1/devices")
+        for each in await fleet.api.list_all(DEVICES)
     ]
 
 

@@ -20,6 +20,7 @@ def beside_koordlet(run: AgentRun) -> Path:
     run.adjust(device_infos=folder)
     made = pod("koordlet", {})
     made["metadata"]["labels"] = {"koord-app": "koordlet"}
+    made["spec"]["volumes"] = [{"name": "run", "hostPath": {"path": "/var/run"}}]
     run.api.bind(made)
     run.start()
     return folder / "tangram"

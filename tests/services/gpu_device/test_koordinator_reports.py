@@ -331,6 +331,18 @@ async def test_where_koord_device_daemon_comes_our_file_goes_before_koordlet_can
         await until((tmp_path / "tangram").exists)
 
 
+async def test_a_tenants_pod_in_the_daemons_clothes_does_not_make_the_cards_vanish(tmp_path: Path) -> None:
+    async with reporting(tmp_path) as run:
+        await run.koordlet()
+        await run.is_(Reporter.FILE)
+        await until((tmp_path / "tangram").exists)
+        await run.put_pod("tenant", "koord-device-daemon", "koord-device-daemon", on_host=False)
+        await until(lambda: run.pods_here == 2)
+        await run.looked()
+        assert run.reports.reporter is Reporter.FILE
+        assert (tmp_path / "tangram").exists()
+
+
 @pytest.mark.parametrize("by", ["uuid", "bus"])
 async def test_a_file_of_somebody_else_that_lists_one_of_our_cards_takes_the_place_of_ours(
     tmp_path: Path, by: str

@@ -7,6 +7,7 @@ import pytest
 
 from tangram.model.cards import Vendor
 from tangram.model.pods import Container, Phase, Pod, PodRef
+from tangram.services.gpu_device.records import BoundPod
 from tangram.services.gpu_device.reporter import (
     Facts,
     Reporter,
@@ -20,13 +21,16 @@ from tangram.services.gpu_device.reporter import (
 from tangram.units.ids import Namespace, PodName, PodUid
 
 
-def pod(container: str, app: str = "koordlet", phase: Phase = Phase.RUNNING) -> Pod:
-    return Pod(
+def pod(
+    container: str, app: str = "koordlet", phase: Phase = Phase.RUNNING, *, on_host: bool = True
+) -> BoundPod:
+    made = Pod(
         ref=PodRef(Namespace("koordinator-system"), PodName(container), PodUid(container)),
         containers=(Container(container),),
         labels={"koord-app": app},
         phase=phase,
     )
+    return BoundPod(pod=made, holds=None, kubelet_uid=made.ref.uid, on_host=on_host)
 
 
 KOORDLET, DAEMON = pod("koordlet"), pod("koord-device-daemon")
@@ -78,6 +82,13 @@ def test_koordlet_is_known_by_its_label_and_told_from_the_daemon_that_wears_the_
     assert not koordlet_in([pod("koordlet", phase=Phase.FAILED)])
     assert not koordlet_in([pod("koordlet", app="something")])
     assert not koordlet_in([])
+
+
+def test_a_tenant_that_calls_itself_koordlet_or_its_daemon_is_neither() -> None:
+    """A label and a name are anybody's to write; folders of the host are not."""
+    assert not koordlet_in([pod("koordlet", on_host=False)])
+    assert not daemon_in([KOORDLET, pod("koord-device-daemon", on_host=False)], {Vendor.METAX})
+    assert not daemon_in([pod("any", app="koord-device-daemon", on_host=False)], {Vendor.METAX})
 
 
 def test_the_daemon_counts_for_the_vendors_that_it_knows() -> None:

@@ -131,6 +131,21 @@ async def test_the_number_told_is_the_devices_own() -> None:
     assert written_on(world, "p")[DEVICE_ALLOCATED] == told(100, "64Gi", 100, minor=3)
 
 
+def test_a_number_without_an_id_is_the_devices_too() -> None:
+    """An id is optional there."""
+    world = World(node("a"))
+    manifest = device_manifest("a")
+    for entry, minor in zip(manifest["spec"]["devices"], (1, 0), strict=True):
+        entry["minor"] = minor
+    describe(world, manifest)
+    theirs = koordinators_pod("theirs", 0)
+    del (text := json.loads(theirs["metadata"]["annotations"][DEVICE_ALLOCATED]))["gpu"][0]["id"]
+    theirs["metadata"]["annotations"][DEVICE_ALLOCATED] = json.dumps(text)
+    theirs["spec"]["nodeName"] = "a"
+    world.create(theirs)
+    assert world.state.ledger.view().use.cores[0, :2].tolist() == [0, 60]
+
+
 async def test_what_is_told_to_koord_scheduler_is_not_counted_twice() -> None:
     world = World(node("a", metax_cards("a", 1)))
     describe(world, device_manifest("a", 1))

@@ -55,7 +55,7 @@ def describe(path: Path, name: str = "") -> Description:
         problem = " ".join(part for part in (error.context, error.problem) if part)
         line = "" if mark is None else f" line {mark.line + 1}"
         raise DriverError(Kind.INVALID, f"{path}{line}: {problem or 'it is no YAML'}; correct it") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, OverflowError) as error:
         what = " ".join(str(error).split())
         raise DriverError(Kind.INVALID, f"{path}: {what:.200}; give YAML") from None
 

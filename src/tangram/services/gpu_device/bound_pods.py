@@ -103,6 +103,7 @@ def read_bound_pod(thing: Object, inventory: Inventory) -> BoundPod:
         holds=read_tenant(pod, node if inventory.cards else None, settings_for(inventory)),
         bound_at=_bound_at(thing, pod.annotations),
         kubelet_uid=_kubelet_uid(thing),
+        on_host=_is_on_host(thing),
     )
 
 
@@ -116,6 +117,11 @@ def _kubelet_uid(thing: Object) -> PodUid:
     # Only a mirror stands for a pod of another UID; the kubelet runs every other pod under its own.
     is_mirror = _MIRROR in annotations and _HASH.fullmatch(hashed) is not None
     return PodUid(hashed) if is_mirror else _uid(thing)
+
+
+def _is_on_host(thing: Object) -> bool:
+    volumes = loose.elements(loose.members(thing.get("spec")).get("volumes"))
+    return any(loose.is_object(loose.members(each).get("hostPath")) for each in volumes)
 
 
 def _bound_at(thing: Object, annotations: Mapping[str, str]) -> int:

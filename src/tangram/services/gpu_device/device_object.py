@@ -77,12 +77,14 @@ class DeviceObject:
         return "" if MANAGER in managers else " and ".join(sorted(managers))
 
     @property
-    def minors(self) -> dict[CardUuid, int]:
-        """The numbers that it gives the cards, which are what koord-scheduler counts by."""
+    def minors(self) -> dict[CardUuid, int] | None:
+        """The numbers that it gives the cards, which are what koord-scheduler counts by; None where there is none."""
+        if self.present is None:
+            return None
         try:
-            entries = () if self.present is None else read_device(self.present)[0].entries
+            entries = read_device(self.present)[0].entries
         except WireError:
-            return {}
+            return None
         return {CardUuid(entry.id): entry.minor for entry in entries if entry.kind == GPU}
 
     async def run(self) -> None:

@@ -137,7 +137,7 @@ class KoordinatorReports:
         return older(identity_of(node).version, version) and self._clock() - since < LATE_S
 
     def _decide(self, described: Described) -> None:
-        pods = [bound.pod for bound in self._pods.all()]
+        pods = self._pods.all()
         if koordlet_in(pods):
             self._koordlet_seen = self._clock()
         cards = described.node.cards

@@ -10,7 +10,7 @@ nothing: a report that is late is repaired by the next look, one too many is not
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ import msgspec
 
 from tangram.model.cards import Vendor
 from tangram.model.pods import Pod
+from tangram.services.gpu_device.records import BoundPod
 from tangram.vendors.wording import sentence
 
 _APP_LABEL: Final = "koord-app"
@@ -67,17 +68,17 @@ def reporter(facts: Facts) -> Reporter:
     return Reporter.FOREIGN if facts.written_by else Reporter.OBJECT
 
 
-def koordlet_in(pods: Iterable[Pod]) -> bool:
+def koordlet_in(pods: Iterable[BoundPod]) -> bool:
     """Whether koordlet is among a node's pods."""
     # The daemon's own manifest labels its pods as koordlet's; their containers tell them apart.
     return any(
-        pod.labels.get(_APP_LABEL) == _KOORDLET and not pod.ended and not _is_daemon(pod) for pod in pods
+        pod.labels.get(_APP_LABEL) == _KOORDLET and not _is_daemon(pod) for pod in _able_to_report(pods)
     )
 
 
-def daemon_in(pods: Iterable[Pod], vendors: Iterable[Vendor]) -> bool:
+def daemon_in(pods: Iterable[BoundPod], vendors: Iterable[Vendor]) -> bool:
     """Whether koord-device-daemon is among a node's pods and finds cards of those vendors."""
-    return not _KNOWN_TO_DAEMON.isdisjoint(vendors) and any(_is_daemon(pod) and not pod.ended for pod in pods)
+    return not _KNOWN_TO_DAEMON.isdisjoint(vendors) and any(map(_is_daemon, _able_to_report(pods)))
 
 
 def foreign_sentence(node: str, written_by: str) -> str:
@@ -105,6 +106,11 @@ def folder_sentence(folder: Path, error: OSError) -> str:
         "koordlet runs on this node and reports the cards it finds in that directory",
         "mount koordlet's directory of the host there, writable, into the agent's container",
     )
+
+
+def _able_to_report(pods: Iterable[BoundPod]) -> Iterator[Pod]:
+    """Both work in folders of the host. Names and labels alone are anybody's, and would silence the report."""
+    return (each.pod for each in pods if each.on_host and not each.pod.ended)
 
 
 def _is_daemon(pod: Pod) -> bool:

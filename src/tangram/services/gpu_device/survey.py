@@ -41,7 +41,7 @@ from tangram.units.ids import CardUuid, PodUid
 from tangram.wire import hami
 from tangram.wire.agent_state import AGENT, SERVING, STOPPING
 from tangram.wire.errors import WireError
-from tangram.wire.given_back import given_annotations
+from tangram.wire.given_back import given_annotations, untold_annotations
 from tangram.wire.publication import Publication, publication
 
 log = logging.getLogger("tangram.gpu-device")
@@ -62,7 +62,7 @@ class Survey:
         switching: Switching,
         fresh: Callable[[], bool],
         published: Callable[[], bool],
-        minors: Callable[[], dict[CardUuid, int]],
+        minors: Callable[[], dict[CardUuid, int] | None],
     ) -> None:
         self._cards = cards
         self._kubelet = kubelet
@@ -97,6 +97,7 @@ class Survey:
             self._arrange()
         self.waiting = self._wait()
         self._give_back()
+        self._tell_koordinator()
         inventory = self._cards.inventory
         return offered_units(
             inventory,
@@ -158,6 +159,24 @@ class Survey:
             if bound is not None and not bound.pod.terminating and bound.kubelet_uid == bound.pod.ref.uid:
                 self._correct(bound, vendor, held, inventory)
 
+    def _tell_koordinator(self) -> None:
+        """Have pods say what they hold where koord-scheduler would not know it: bound before there was a `Device`, say.
+
+        What another scheduler of ours, or HAMi, placed is then counted by it too, from the next moment on.
+        """
+        inventory = self._cards.inventory
+        if self._minors() is None or not self._fresh():
+            return
+        node = self._numbered(inventory)
+        for bound in self._pods.all():
+            if bound.kubelet_uid == bound.pod.ref.uid and not bound.pod.terminating:
+                owed = untold_annotations(bound.pod, bound.holds, node)
+                if owed:
+                    self._writes.owe(bound.pod.ref, owed)
+
+    def _numbered(self, inventory: Inventory) -> Node:
+        return Node(name=inventory.node, cards=inventory.cards, minors=self._minors() or {})
+
     def _correct(self, bound: BoundPod, vendor: Vendor, held: list[Holding], inventory: Inventory) -> None:
         given: dict[str, list[Card]] = {}
         for each in held:
@@ -168,8 +187,7 @@ class Survey:
                 return
             given[each.container] = known
         try:
-            node = Node(name=inventory.node, cards=inventory.cards, minors=self._minors())
-            owed = given_annotations(bound.pod, vendor, given, node)
+            owed = given_annotations(bound.pod, vendor, given, self._numbered(inventory))
         except WireError as error:
             log.warning(
                 "a pod's cards cannot be written", extra={"pod": str(bound.pod.ref), "error": error.sentence}

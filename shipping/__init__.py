@@ -1,0 +1,1 @@
+"""What is handed to people who install Tangram, and the programs that make it; not in the wheel."""

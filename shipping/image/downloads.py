@@ -1,0 +1,92 @@
+"""Everything that comes over the network, each set in the cache under the name of what was asked for.
+
+A set of wheels never changes, its hashes are in the lock file. A set of Debian packages is what the mirrors had when
+it was fetched: builds use it until somebody asks for a fresh look, so that two builds of one day are the same image.
+"""
+
+import shutil
+import time
+from pathlib import Path
+
+from shipping.image.apt import Apt
+from shipping.image.cachefolder import cache_folder, filled, key_of, only_builder
+from shipping.image.debs import read_deb
+from shipping.image.lockfile import read_lock, requirement_lines
+from shipping.image.platforms import Platform
+from shipping.image.progress import Progress
+from shipping.image.recipe import LEFT_OUT, PACKAGES, SUITES
+from shipping.image.tree import unpack
+from shipping.image.wheels import download_wheels
+
+_NEWEST = "newest"
+_DAY_S = 24 * 3600
+_OLD_DAYS = 7
+"""Debian publishes security updates several times a week."""
+
+
+def debian_packages(platform: Platform, progress: Progress, *, refresh: bool) -> Path:
+    """The folder of Debian packages for this platform, named after what is in it."""
+    asked = key_of([platform.name, *SUITES, *PACKAGES, "without", *LEFT_OUT])
+    chosen = cache_folder() / "debian" / f"{platform.name}-{asked}"
+    pointer = chosen / _NEWEST
+    if pointer.is_file() and not refresh:
+        present = chosen / pointer.read_text("utf-8")
+        if present.is_dir():
+            days = int((time.time() - pointer.stat().st_mtime) / _DAY_S)
+            if days >= _OLD_DAYS:
+                progress.say(
+                    f"The Debian packages for {platform.name} are those of {days} days ago: `make image REFRESH=1` "
+                    f"looks for newer ones."
+                )
+            return present
+    with progress.step(f"Looking for Debian packages for {platform.name}"):
+        apt = _apt(platform)
+        pins = [pin for pin in apt.closure(PACKAGES) if pin.partition("=")[0] not in LEFT_OUT]
+    folder = chosen / f"{platform.name}-{key_of(pins)}"
+
+    def fill(place: Path) -> None:
+        with progress.step(f"Fetching {len(pins)} Debian packages for {platform.name}"):
+            apt.download(pins, place)
+
+    filled(folder, fill)
+    pointer.write_text(folder.name, "utf-8")
+    for other in chosen.glob(f"{platform.name}-*"):
+        if other != folder:
+            shutil.rmtree(other)
+    return folder
+
+
+def one_program(package: str, file: str, platform: Platform, progress: Progress) -> Path:
+    """A program that a check needs and the image does not hold, from a Debian package for this platform."""
+    target = cache_folder() / "programs" / f"{platform.name}-{package}"
+
+    def fill(folder: Path) -> None:
+        with progress.step(f"Fetching {package}"):
+            _apt(platform).download([package], folder)
+        (archive,) = folder.glob("*.deb")
+        unpack({file: read_deb(archive).files[file]}, folder)
+        archive.unlink()
+
+    with only_builder(cache_folder(), progress.say):
+        return filled(target, fill) / file
+
+
+def locked_wheels(lock: str, platform: Platform, progress: Progress) -> Path:
+    """The folder of wheels that the lock file names for this platform."""
+    pins = read_lock(lock, platform)
+    folder = cache_folder() / "wheels" / f"{platform.name}-{key_of([requirement_lines(pins)])}"
+
+    def fill(place: Path) -> None:
+        with progress.step(f"Fetching {len(pins)} wheels for {platform.name}"):
+            download_wheels(pins, platform, place)
+
+    return filled(folder, fill)
+
+
+def _apt(platform: Platform) -> Apt:
+    folder = cache_folder() / "apt" / platform.name
+    # Lists of another day, or of mirrors that are no longer configured, must not answer.
+    shutil.rmtree(folder, ignore_errors=True)
+    apt = Apt(folder, platform)
+    apt.update()
+    return apt

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shipping.image.errors import ImageError
 from shipping.image.platforms import Platform
+from shipping.image.recipe import SUITES
 from shipping.image.sources import configured_sources, source_lines
 from shipping.image.tools import last_words, printed, run
 
@@ -27,14 +28,16 @@ class Apt:
         self._folder = folder
         self._platform = platform
 
-    def update(self) -> None:
-        """Learn what the mirrors have now."""
+    def update(self) -> list[str]:
+        """Learn what the mirrors have now. What comes back are suites of the release that no mirror carries."""
+        sources = configured_sources()
         for name in ("lists/partial", "archives/partial", "sources", "preferences"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         (self._folder / "status").write_bytes(b"")
-        (self._folder / "sources" / "mirrors.list").write_text(source_lines(configured_sources()), "utf-8")
+        (self._folder / "sources" / "mirrors.list").write_text(source_lines(sources), "utf-8")
         # A mirror that is down is a warning to apt, which then goes on with old lists; here it is an error.
         self._asked("--error-on=any", "update")
+        return sorted({*SUITES} - {source.suite for source in sources})
 
     def closure(self, packages: Sequence[str]) -> list[str]:
         """These packages and everything they need, as NAME=VERSION."""

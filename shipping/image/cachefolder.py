@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,19 +56,16 @@ def key_of(parts: Iterable[str | bytes]) -> str:
 
 
 def filled(target: Path, fill: Callable[[Path], None]) -> Path:
-    """`target`, made by `fill` unless it is there. Two builders may fill it at once; the first to finish wins."""
+    """`target`, made by `fill` unless it is there. For `only_builder`: what a killed one left half done is removed."""
     if target.is_dir():
         os.utime(target)
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    work = target.parent / f".{target.name}"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
     try:
-        work.chmod(0o755)
         fill(work)
         work.rename(target)
-    except OSError:
-        if not target.is_dir():  # otherwise another builder was faster, and its content is as good
-            raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return target

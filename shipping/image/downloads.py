@@ -6,6 +6,8 @@ it was fetched: builds use it until somebody asks for a fresh look, so that two 
 
 import shutil
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from shipping.image.apt import Apt
@@ -39,19 +41,27 @@ def debian_packages(platform: Platform, progress: Progress, *, refresh: bool) ->
                     f"looks for newer ones."
                 )
             return present
-    with progress.step(f"Looking for Debian packages for {platform.name}"):
-        apt = _apt(platform)
-        pins = [pin for pin in apt.closure(PACKAGES) if pin.partition("=")[0] not in LEFT_OUT]
-    folder = chosen / f"{platform.name}-{key_of(pins)}"
+    with _apt(platform) as apt:
+        with progress.step(f"Looking for Debian packages for {platform.name}"):
+            without = apt.update()
+            pins = [pin for pin in apt.closure(PACKAGES) if pin.partition("=")[0] not in LEFT_OUT]
+        if without:
+            progress.say(
+                f"apt's sources on this machine do not name {', '.join(without)}: the image for {platform.name} is "
+                f"made without what Debian mended since its last release."
+            )
+        folder = chosen / f"{platform.name}-{key_of(pins)}"
 
-    def fill(place: Path) -> None:
-        with progress.step(f"Fetching {len(pins)} Debian packages for {platform.name}"):
-            apt.download(pins, place)
+        def fill(place: Path) -> None:
+            with progress.step(f"Fetching {len(pins)} Debian packages for {platform.name}"):
+                apt.download(pins, place)
 
-    filled(folder, fill)
-    pointer.write_text(folder.name, "utf-8")
-    for other in chosen.glob(f"{platform.name}-*"):
-        if other != folder:
+        filled(folder, fill)
+    written = chosen / f"{_NEWEST}.new"
+    written.write_text(folder.name, "utf-8")
+    written.rename(pointer)
+    for other in chosen.iterdir():
+        if other not in {folder, pointer}:
             shutil.rmtree(other)
     return folder
 
@@ -61,8 +71,9 @@ def one_program(package: str, file: str, platform: Platform, progress: Progress)
     target = cache_folder() / "programs" / f"{platform.name}-{package}"
 
     def fill(folder: Path) -> None:
-        with progress.step(f"Fetching {package}"):
-            _apt(platform).download([package], folder)
+        with progress.step(f"Fetching {package}"), _apt(platform) as apt:
+            apt.update()
+            apt.download([package], folder)
         (archive,) = folder.glob("*.deb")
         unpack({file: read_deb(archive).files[file]}, folder)
         archive.unlink()
@@ -83,10 +94,12 @@ def locked_wheels(lock: str, platform: Platform, progress: Progress) -> Path:
     return filled(folder, fill)
 
 
-def _apt(platform: Platform) -> Apt:
+@contextmanager
+def _apt(platform: Platform) -> Generator[Apt]:
+    """An apt with a state that is gone afterwards: it names mirrors, and lists of another day must not answer."""
     folder = cache_folder() / "apt" / platform.name
-    # Lists of another day, or of mirrors that are no longer configured, must not answer.
     shutil.rmtree(folder, ignore_errors=True)
-    apt = Apt(folder, platform)
-    apt.update()
-    return apt
+    try:
+        yield Apt(folder, platform)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

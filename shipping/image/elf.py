@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shipping.image.errors import ImageError
 from shipping.image.platforms import Platform
-from shipping.image.tree import File, Link, Tree, resolved
+from shipping.image.tree import File, Link, Tree, normal, resolved
 
 _HEAD = b"\x7fELF\x02\x01"  # 64 bits, least significant byte first
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
@@ -111,13 +111,7 @@ def _problems(name: str, elf: Elf, tree: Tree, platform: Platform) -> list[str]:
 
 
 def _present(path: str, tree: Tree) -> bool:
-    kept: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            del kept[-1:]
-        elif part not in {"", "."}:
-            kept.append(part)
-    return isinstance(tree.get(resolved("/".join(kept), tree)), File)
+    return isinstance(tree.get(resolved(normal(path.split("/")), tree)), File)
 
 
 def _folders(tree: Mapping[str, object]) -> set[str]:

@@ -4,6 +4,9 @@ From what changes seldom to what changes always: Debian, other people's Python p
 changes only the last, and a node that has the others downloads a few megabytes.
 """
 
+import hashlib
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -121,8 +124,28 @@ def _stored(kind: str, inputs: Sequence[str], make: Callable[[], tuple[Tree, Seq
         facts = Facts(layer.digest, layer.diff_id, layer.size, folders, sorted(parts))
         (folder / "facts.json").write_bytes(msgspec.json.encode(facts))
 
-    folder = filled(target, fill)
-    return Stored(folder, msgspec.json.decode((folder / "facts.json").read_bytes(), type=Facts))
+    return _whole(target) or Stored(filled(target, fill), _facts(target))
+
+
+def _whole(folder: Path) -> Stored | None:
+    """A finished layer, if its bytes are those that its facts name; else nothing is left of it.
+
+    An image with a layer of another digest is refused by every runtime, and only there.
+    """
+    try:
+        stored = Stored(folder, _facts(folder))
+        with stored.layer.path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == stored.facts.digest:
+                os.utime(folder)
+                return stored
+    except (FileNotFoundError, msgspec.DecodeError):
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
+    return None
+
+
+def _facts(folder: Path) -> Facts:
+    return msgspec.json.decode((folder / "facts.json").read_bytes(), type=Facts)
 
 
 def _refuse_broken(tree: Mapping[str, Entry], platform: Platform) -> None:

@@ -86,8 +86,8 @@ def _moment(root: Path) -> int:
     committed = _git(root, "log", "-1", "--format=%ct")
     if not committed:
         raise ImageError(
-            f"{root} is no git checkout (or git is not installed), so nothing says of which moment the image is: set "
-            f"{_SETTING} to a number of seconds since 1970."
+            f"{root} is no git checkout that git reads (see `git -C {root} log -1`), so nothing says of which moment "
+            f"the image is: set {_SETTING} to a number of seconds since 1970."
         )
     return int(committed)
 

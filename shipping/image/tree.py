@@ -96,14 +96,15 @@ def resolved(name: str, tree: Tree) -> str:
             entry = tree.get("/".join(parts[:depth]))
             if isinstance(entry, Link):
                 start = "" if entry.target.startswith("/") else "/".join(parts[: depth - 1])
-                name = _normal([*start.split("/"), *entry.target.split("/"), *parts[depth:]])
+                name = normal([*start.split("/"), *entry.target.split("/"), *parts[depth:]])
                 break
         else:
             return name
     raise ImageError(f"/{name} leads in a circle of links.")
 
 
-def _normal(parts: Iterable[str]) -> str:
+def normal(parts: Iterable[str]) -> str:
+    """The key of a path whose steps may lead up."""
     kept: list[str] = []
     for part in parts:
         if part == "..":

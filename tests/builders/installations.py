@@ -19,6 +19,7 @@ from tangram.services.installation.workloads import Workload
 
 FREE = Told(status=404, message="not found")
 DENIED = 'admission webhook "pods.tangram.dev" denied the request: container main asks for too much.'
+NO_DRY_RUN = 'admission webhook "x.example" does not support dry run because the sideEffects field is not set'
 MAY_NOT = (
     'pods is forbidden: User "jane" cannot create resource "pods" in API group "" in the namespace "default"'
 )

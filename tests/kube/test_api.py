@@ -26,6 +26,16 @@ async def test_a_change_is_sent_as_a_merge_patch_and_the_object_comes_back() -> 
         assert (await api.get(NODE))["spec"] == {"unschedulable": True}
 
 
+async def test_a_server_below_a_path_of_somebodys_proxy_is_asked_there() -> None:
+    async with small_api_server() as (server, connection):
+        server.answer_first = lambda request: web.json_response({"asked": request.path_qs})
+        below = Connection(f"{connection.server}/k8s/clusters/c-1", connection.tls)
+        async with Api(below) as api:
+            assert await api.get("/version", pretty="a b") == {
+                "asked": "/k8s/clusters/c-1/version?pretty=a+b"
+            }
+
+
 @pytest.mark.parametrize(
     ("status", "reason", "may_pass"),
     [

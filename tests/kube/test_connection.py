@@ -108,6 +108,12 @@ SERVER = {"server": "https://192.0.2.1"}
     [
         pytest.param(SERVER, {"exec": {"command": "x"}}, {}, "signs in with 'exec'", id="a helper program"),
         pytest.param({"server": "192.0.2.1"}, {}, {}, "write https://HOST:PORT", id="no scheme"),
+        pytest.param({"server": "https://"}, {}, {}, "write https://HOST:PORT", id="no host"),
+        pytest.param({"server": "https://[::1"}, {}, {}, "write https://HOST:PORT", id="half an address"),
+        pytest.param({"server": "https://it:six"}, {}, {}, "write https://HOST:PORT", id="no port"),
+        pytest.param(
+            {"server": "https://a:b@it"}, {}, {}, "has server with somebody's name in it,", id="password"
+        ),
         pytest.param(SERVER, {}, {"current-context": ""}, "has no current-context", id="no context"),
         pytest.param(SERVER, {}, {"clusters": []}, "no such entry in its clusters", id="no cluster"),
         pytest.param(

@@ -112,7 +112,7 @@ class Api:
             async with (
                 asyncio.timeout(limit),
                 self._open().request(
-                    method, path, data=data, headers=headers, params=query, allow_redirects=False
+                    method, self._at(path), data=data, headers=headers, params=query, allow_redirects=False
                 ) as response,
             ):
                 answer = await response.read()
@@ -193,7 +193,11 @@ class Api:
         try:
             async with asyncio.timeout(self._limit):
                 response = await self._open().get(
-                    path, params=asked, headers=self._headers(), timeout=limit, allow_redirects=False
+                    self._at(path),
+                    params=asked,
+                    headers=self._headers(),
+                    timeout=limit,
+                    allow_redirects=False,
                 )
             async with response:
                 if response.status >= _REDIRECTED:
@@ -219,13 +223,16 @@ class Api:
             )
             # Its own limits count from the start of a connection; ours count the whole call.
             self._session = aiohttp.ClientSession(
-                self.connection.server,
                 connector=connector,
                 timeout=aiohttp.ClientTimeout(total=None),
                 headers={"User-Agent": self._agent, "Accept": JSON},
                 auto_decompress=True,
             )
         return self._session
+
+    def _at(self, path: str) -> str:
+        """Below the server's own path, where a proxy for many clusters gives it one."""
+        return f"{self.connection.server}{path}"
 
     def _headers(self) -> dict[str, str]:
         file = self.connection.token_file

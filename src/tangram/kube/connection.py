@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -98,9 +99,11 @@ def from_kubeconfig(path: Path, context: str = "") -> Connection:
                 "use a client certificate, a token or a token file"
             )
     server = str(cluster.get("server", ""))
-    if not server.startswith(("https://", "http://")):
+    if not _is_address(server):
+        shown = " with somebody's name in it" if "@" in server else f" {server!r}"
         raise NoConnection(
-            f"{path}: cluster {chosen.get('cluster')!r} has server {server!r}; write https://HOST:PORT"
+            f"{path}: cluster {chosen.get('cluster')!r} has server{shown}, which is no plain address; write "
+            "https://HOST:PORT"
         )
     token_file = user.get("tokenFile")
     return Connection(
@@ -110,6 +113,22 @@ def from_kubeconfig(path: Path, context: str = "") -> Connection:
         token=str(user.get("token", "")),
         namespace=str(chosen.get("namespace") or "default"),
     )
+
+
+def _is_address(server: str) -> bool:
+    """With a path where somebody's proxy stands in between; a name and password in it would end up in logs."""
+    try:
+        parts = urlsplit(server)
+        port = parts.port
+    except ValueError:
+        return False
+    plain = (
+        parts.scheme in ("https", "http")
+        and "@" not in parts.netloc
+        and not parts.query
+        and not parts.fragment
+    )
+    return plain and bool(parts.hostname) and port != 0
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tangram.kube.api import Api
+from tangram.kube.api import Api, Object
 from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
 from tangram.wire import loose
 
@@ -12,8 +12,12 @@ _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 async def server_version(api: Api) -> tuple[int, int]:
-    """Major and minor. Raises `ApiUnreachable` where the answer names none, besides what `Api.call` raises."""
-    answer = await api.get("/version")
+    """Major and minor. Raises as `version_in` does, besides what `Api.call` raises."""
+    return version_in(await api.get("/version"))
+
+
+def version_in(answer: Object) -> tuple[int, int]:
+    """Major and minor in an answer of /version. Raises `ApiUnreachable` where it names none."""
     told = [loose.scalar_text(answer.get(field)) or "" for field in ("major", "minor")]
     # Vendors write their own builds as "36+".
     numbers = [int(found[0]) for text in told if (found := _NUMBER.match(text)) is not None]

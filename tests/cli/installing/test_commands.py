@@ -3,15 +3,17 @@
 import asyncio
 import json
 import platform
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from aiohttp import web
 from syrupy.assertion import SnapshotAssertion
 
-from builders.api_server import SmallApiServer, refusal, small_api_server
+from builders.api_server import Object, SmallApiServer, refusal, small_api_server
 from builders.clusters_seen import part_pod
 from builders.commands import Answer, run
 from builders.hosts import Host
@@ -43,10 +45,17 @@ class Asking:
             f"clusters: [{{name: it, cluster: {{server: {connection.server}}}}}]\n"
         )
 
-    async def run(self, cluster: AskedCluster, *words: str) -> Answer:
+    @property
+    def requests(self) -> list[tuple[str, str, dict[str, str], Any]]:
+        return self._server.requests
+
+    def show(self, cluster: AskedCluster) -> None:
         self._server.answer_first = cluster.answer
         if isinstance(cluster, InstalledCluster):
             cluster.answer_post = lambda _request: admitted(self._server.requests[-1][3])
+
+    async def run(self, cluster: AskedCluster, *words: str) -> Answer:
+        self.show(cluster)
         return await asyncio.to_thread(run, words[0], "--kubeconfig", str(self.kubeconfig), *words[1:])
 
 
@@ -101,6 +110,78 @@ async def test_a_pod_is_not_placed_while_something_else_fails(asking: Asking) ->
     answer = await asking.run(cluster, "verify", "--pod", "--timeout", "100ms")
     assert "SKIP  pod: no pod was placed, since other checks fail" in answer.out
     assert {dry for path, dry in cluster.posts if path.endswith("/pods")} == {"All"}
+
+
+class WithAgents(InstalledCluster):
+    """With gpu-device as a DaemonSet, and with one pod that waits for ever; what was made is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[Object] = []
+        self.deletions = 0
+        agent = {"name": "agent", "image": "registry.example/tangram:1", "args": ["gpu-device"]}
+        self.seen.lists["/apis/apps/v1/daemonsets"] = [
+            {
+                "metadata": {"name": "agents"},
+                "spec": {"template": {"spec": {"containers": [agent]}}},
+                "status": {},
+            }
+        ]
+
+    def answer(self, request: web.Request) -> web.Response:
+        if request.method == "DELETE":
+            self.deletions += 1
+            return refusal(404, "NotFound", "gone") if self.deletions > 1 else web.json_response({})
+        if "/pods/tangram-verify-" in request.path:
+            return web.json_response({"status": {"phase": "Failed", "message": "no card"}})
+        return super().answer(request)
+
+
+async def test_a_pod_sleeps_by_what_the_image_of_the_agents_has(asking: Asking) -> None:
+    ours = WithAgents()
+    answer = await asking.run(ours, "verify", "--pod", "--timeout", "100ms")
+    assert "did not run" in answer.out
+    assert ours.deletions == 2
+    (made,) = [
+        body for _, path, query, body in asking.requests if path.endswith("/pods") and body and not query
+    ]
+    (container,) = made["spec"]["containers"]
+    # Tangram's own image holds no other program.
+    assert (container["image"], container["command"][0]) == ("registry.example/tangram:1", "python3")
+
+
+async def test_a_pod_is_gone_when_the_command_is_told_to_end(asking: Asking) -> None:
+    waiting = asyncio.Event()
+
+    class Waiting(WithAgents):
+        def answer(self, request: web.Request) -> web.Response:
+            if "/pods/tangram-verify-" in request.path and request.method == "GET":
+                waiting.set()
+                return web.json_response({"status": {"phase": "Pending"}})
+            return super().answer(request)
+
+    cluster = Waiting()
+    asking.show(cluster)
+    words = ("verify", "--pod", "--kubeconfig", str(asking.kubeconfig))
+    program = (sys.executable, "-c", "from tangram.cli.app import main; main()")
+    command = await asyncio.create_subprocess_exec(
+        *program, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(30):
+        await waiting.wait()
+        command.terminate()
+        out, err = await command.communicate()
+    assert (command.returncode, out, cluster.deletions) == (130, b"", 2)
+    assert b"tangram: deleting pod default/tangram-verify-" in err
+
+
+async def test_a_helm_that_hangs_costs_its_own_finding_and_no_other(asking: Asking) -> None:
+    program = asking.kubeconfig.with_name("helm")
+    program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    program.chmod(0o755)
+    answer = await asking.run(AskedCluster(), "preflight", "--timeout", "2s")
+    assert (answer.status, answer.err) == (0, "")
+    assert "SKIP  helm: helm does not say its version (no answer within 0.5 s)" in answer.out
 
 
 @pytest.mark.parametrize("command", ["preflight", "verify"])
@@ -242,8 +323,8 @@ def test_the_helm_on_the_path_is_asked_for_its_version(
     program = tmp_path / "helm"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    assert (find_helm(str(tmp_path)).version, find_helm(str(tmp_path)).fault) == (version, fault)
+    assert (find_helm(5.0, str(tmp_path)).version, find_helm(5.0, str(tmp_path)).fault) == (version, fault)
 
 
 def test_no_helm_is_no_fault(tmp_path: Path) -> None:
-    assert find_helm(str(tmp_path)).fault == ""
+    assert find_helm(5.0, str(tmp_path)).fault == ""

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders.agent_api import pod
@@ -11,7 +13,7 @@ from builders.starts import TWO_METAX, inventory, metax, uuid
 from tangram.kube.informer import Change, Key
 from tangram.model.allocations import Tenant
 from tangram.model.cards import CardMode
-from tangram.services.gpu_device.bound_pods import BoundPods, read_bound_pod
+from tangram.services.gpu_device.bound_pods import BoundPods, bound_part, read_bound_pod
 from tangram.services.gpu_device.records import Inventory
 
 SECOND = 10**9
@@ -141,3 +143,24 @@ def test_what_was_given_stays_what_a_pod_holds_whatever_is_written_on_it_later()
     (after,) = pods.all()
     assert isinstance(after.holds, Tenant)
     assert after.holds.allocation.cards == (uuid(1),)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(JSON)
+def test_the_part_of_a_pod_that_is_kept_reads_as_the_whole(odd: object) -> None:
+    made = thing()
+    made["spec"] |= {"nodeSelector": {"a": "b"}, "volumes": [{"hostPath": {"path": "/"}}, {"emptyDir": {}}]}
+    made["spec"]["containers"][0] |= {"env": [{"name": "A", "value": "b"}], "odd": odd}
+    strange = [{**made, key: odd} for key in ("metadata", "spec", "status")]
+    strange += [
+        {**made, "spec": {**made["spec"], key: odd}} for key in ("containers", "initContainers", "volumes")
+    ]
+    strange += [{**made, "spec": {**made["spec"], "initContainers": [odd]}}]
+    for each in (made, *strange):
+        assert read_bound_pod(bound_part(each), TWO_METAX) == read_bound_pod(each, TWO_METAX)

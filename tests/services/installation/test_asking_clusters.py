@@ -1,6 +1,5 @@
 """What is asked of an API server: everything once, nothing that lasts, and no answer is too odd."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -12,18 +11,16 @@ from builders.api_server import Object, refusal, small_api_server
 from builders.installations import MAY_NOT, AskedCluster, InstalledCluster, admitted, bare_node
 from tangram.drivers.doctor.findings import Outcome
 from tangram.kube.api import Api
-from tangram.services.installation import inspecting, trial
+from tangram.services.installation import inspecting
 from tangram.services.installation.inspecting import inspect
 from tangram.services.installation.preflight import judge_ground
 from tangram.services.installation.surveying import survey
-from tangram.services.installation.trial import Trial, Wish, try_pod
 from tangram.services.installation.verify import judge_standing
 from tangram.services.installation.workloads import our_workloads
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 PODS = "/api/v1/namespaces/default/pods"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-WISH = Wish(namespace="default", limits={"metax-tech.com/sgpu": "1"}, image="none", patience=0.2)
 
 
 @asynccontextmanager
@@ -37,7 +34,6 @@ async def served(cluster: AskedCluster) -> AsyncGenerator[Api]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspecting, "_LOOK_AGAIN_S", 0.01)
     monkeypatch.setattr(inspecting, "RENEWED_WITHIN_S", 0.05)
-    monkeypatch.setattr(trial, "_AGAIN_S", 0.02)
 
 
 async def test_everything_that_a_preflight_sends_to_be_made_is_a_dry_run() -> None:
@@ -48,6 +44,7 @@ async def test_everything_that_a_preflight_sends_to_be_made_is_a_dry_run() -> No
     assert {path for path, dry in cluster.posts if dry == "All"} == {
         "/api/v1/namespaces/kube-system/pods",
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     }
     assert ground.spoken_version == "v1.36.3"
     assert len(ground.rights) == 14
@@ -208,128 +205,30 @@ def test_workloads_of_ours_are_known_by_what_they_run(thing: Object, role: str) 
         assert (each.wanted, each.ready, each.current, each.selector) == (3, 2, True, {"app": "agents"})
 
 
-# ---- the pod
-
-
-class PodServer:
-    """Keeps one pod, gives it a status, and forgets it when it is deleted."""
-
-    def __init__(self, status: Object, *, stays: int = 0) -> None:
-        self.status = status
-        self.stays = stays
-        self.pod: Object | None = None
-        self.deletions = 0
-
-    def answer(self, request: web.Request) -> web.Response:
-        if request.method == "POST":
-            self.pod = {"metadata": {"name": "it", "namespace": "default", "uid": "u"}, "spec": {}}
-            return web.json_response(self.pod, status=201)
-        if request.method == "DELETE":
-            self.deletions += 1
-            if self.pod is None or self.deletions > self.stays + 1:
-                return refusal(404, "NotFound", "gone")
-            return web.json_response({})
-        return web.json_response((self.pod or {}) | self.status)
-
-
-async def tried(pods: PodServer) -> tuple[Trial | None, str, str]:
-    async with small_api_server() as (server, connection), Api(connection) as api:
-        server.answer_first = pods.answer
-        placed, finding = await try_pod(api, WISH)
-    return placed, finding.outcome, finding.why
-
-
-GIVEN = {
-    "metadata": {
-        "name": "it",
-        "namespace": "default",
-        "uid": "u",
-        "annotations": {
-            "hami.io/metax-sgpu-devices-allocated": "GPU-7,Metax-SGPU,1024,1:;",
-            "metax-tech.com/gpu-devices-allocated": '[[{"uuid":"GPU-7","vRam":1024,"compute":1}]]',
-        },
-    },
-    "spec": {
-        "nodeName": "gpu-1",
-        "containers": [
-            {
-                "name": "main",
-                "resources": {
-                    "limits": {
-                        "metax-tech.com/sgpu": "1",
-                        "metax-tech.com/vcore": "1",
-                        "metax-tech.com/vmemory": "1",
-                    }
-                },
-            }
-        ],
-    },
-    "status": {"phase": "Running"},
-}
-
-
-async def test_a_pod_that_runs_is_shown_with_its_card_and_deleted() -> None:
-    pods = PodServer(GIVEN, stays=1)
-    placed, outcome, why = await tried(pods)
-    assert outcome == "ok"
-    assert "ran on gpu-1" in why
-    assert placed is not None
-    assert [(each.card, each.memory, each.kind) for each in placed.devices] == [("GPU-7", 1 << 30, "slice")]
-    assert placed.deleted
-    assert pods.deletions == 3
+async def test_a_binding_that_hands_out_too_much_is_seen_though_the_role_itself_may_be_made() -> None:
+    cluster = AskedCluster()
+    cluster.answer_post = lambda request: (
+        refusal(403, "Forbidden", "attempting to grant RBAC permissions not currently held: ...")
+        if request.path.endswith("/clusterrolebindings")
+        else None
+    )
+    async with served(cluster) as api:
+        ground = await survey(api, "kube-system")
+    found = {each.check: each.outcome for each in judge_ground(ground).findings}
+    assert found["rights"] == Outcome.FAIL
 
 
 @pytest.mark.parametrize(
-    ("status", "says"),
-    [
-        pytest.param(
-            {"phase": "Pending", "conditions": [{"status": "False", "message": "0/3 nodes: no card fits"}]},
-            "no card fits",
-            id="waits",
-        ),
-        pytest.param(
-            {"phase": "Failed", "message": "UnexpectedAdmissionError"}, "UnexpectedAdmission", id="failed"
-        ),
-        pytest.param(
-            {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]},
-            "ErrImagePull",
-            id="no-image",
-        ),
-        pytest.param({"phase": "Running"}, "nobody wrote down which card", id="no-card"),
-        pytest.param({}, "nobody says why", id="nothing"),
-    ],
+    "url",
+    ["https://[::1", "https://jane:secret@127.0.0.1:1/admit", "https://a:b", "http://it", "nonsense", "://"],
 )
-async def test_a_pod_that_does_not_run_says_why_and_is_deleted_all_the_same(
-    status: Object, says: str
-) -> None:
-    pods = PodServer({"status": status})
-    placed, outcome, why = await tried(pods)
-    assert (outcome, says in why) == ("fail", True), why
-    assert placed is not None
-    assert placed.deleted
-
-
-async def test_a_pod_is_deleted_when_the_one_who_waits_gives_up() -> None:
-    pods = PodServer({"status": {"phase": "Pending"}})
-    async with small_api_server() as (server, connection), Api(connection) as api:
-        server.answer_first = pods.answer
-        waiting = asyncio.create_task(try_pod(api, msgspec.structs.replace(WISH, patience=600)))
-        await server.asked(2)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-    assert pods.deletions == 2
-
-
-@pytest.mark.parametrize(
-    ("message", "outcome"),
-    [pytest.param(MAY_NOT, "skip", id="right"), pytest.param("quota", "fail", id="quota")],
-)
-async def test_a_pod_that_may_not_be_made_is_told_of(message: str, outcome: str) -> None:
-    async with small_api_server() as (server, connection), Api(connection) as api:
-        server.answer_first = lambda _request: refusal(403, "Forbidden", message)
-        placed, finding = await try_pod(api, WISH)
-    assert (placed, finding.outcome) == (None, outcome)
+async def test_the_address_of_a_webhook_may_be_anything_and_its_password_is_not_shown(url: str) -> None:
+    hook = {"metadata": {"name": "tangram"}, "webhooks": [{"clientConfig": {"url": url, "caBundle": ""}}]}
+    async with served(InstalledCluster()) as api:
+        standing = await inspect(api, "default", "", [hook])
+    said = str(judge_standing(standing).findings)
+    assert "secret" not in said
+    assert len(standing.doors) == 1
 
 
 async def test_nodes_are_chosen_by_the_api_server_itself() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.installations import FREE, MAY_NOT, bare_node, good_ground, workload
+from builders.installations import FREE, MAY_NOT, NO_DRY_RUN, bare_node, good_ground, workload
 from tangram.drivers.doctor.findings import Finding, Outcome
 from tangram.services.installation.asking import NOTHING, Told
 from tangram.services.installation.created import RBAC
@@ -158,6 +158,9 @@ def test_a_node_that_is_not_ready_and_a_selector_that_finds_none_are_named() -> 
     assert "late is not ready" in told(good_ground(waiting), "nodes")
     assert "no nodes that match 'gpu=yes'" in told(good_ground(nodes=Told(), selector="gpu=yes"), "nodes")
     assert told(good_ground(nodes=Told()), "nodes").startswith("fail there are no nodes ->")
+    windows = [bare_node(name, operatingSystem="windows") for name in ("w-1", "w-2")]
+    assert "w-1, w-2 run no Linux" in told(good_ground(*windows), "nodes")
+    assert "warn none of 2 nodes can have cards" in told(good_ground(*windows), "nodes")
     hidden = good_ground(nodes=Told(status=403, message="no"))
     assert told(hidden, "nodes") == "skip nodes may not be listed (no) -> ask with more rights"
 
@@ -174,6 +177,7 @@ def test_a_node_that_is_not_ready_and_a_selector_that_finds_none_are_named() -> 
         pytest.param("CentOS Linux 7 (Core)", False, id="old-centos"),
         pytest.param("openEuler 22.03 (LTS-SP3)", True, id="euler"),
         pytest.param("openEuler 24.03 (LTS)", False, id="newer-euler"),
+        pytest.param("UbuntuKylin 22.04", False, id="another-ubuntu"),
         pytest.param("", False, id="nothing"),
     ],
 )
@@ -235,6 +239,14 @@ def test_systems_that_the_vendor_lists(system: str, listed: bool) -> None:  # no
             id="somebody-else",
         ),
         pytest.param({"privileged": NOTHING}, "skip", "could not be tried", id="silence"),
+        pytest.param(
+            {"privileged": Told(status=400, message=NO_DRY_RUN)},
+            "skip",
+            "could not be tried",
+            id="no-dry-run",
+        ),
+        pytest.param({"privileged": Told(status=429, message="busy")}, "skip", "again in a while", id="busy"),
+        pytest.param({"privileged": FREE}, "skip", "there is no namespace kube-system", id="no-place"),
     ],
 )
 def test_privileged_pods(changes: dict[str, Any], outcome: str, says: str) -> None:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.installations import AGENT, DENIED, MAY_NOT, good_door, good_standing, served_node, workload
+from builders.installations import (
+    AGENT,
+    DENIED,
+    MAY_NOT,
+    NO_DRY_RUN,
+    good_door,
+    good_standing,
+    served_node,
+    workload,
+)
 from tangram.drivers.doctor.findings import Outcome
 from tangram.services.installation.asking import Told
 from tangram.services.installation.standing import AgentPage, Door, LeaseSeen, Page, Standing
@@ -238,6 +247,7 @@ def test_the_lease_of_the_kube_scheduler(lease: LeaseSeen, outcome: str, says: s
         pytest.param(Told(status=404, message="no"), "skip", "there is no namespace default", id="no-place"),
         pytest.param(Told(status=403, message="exceeded quota"), "warn", "by somebody else", id="quota"),
         pytest.param(Told(status=0, message="silence"), "skip", "could not be tried", id="silence"),
+        pytest.param(Told(status=400, message=NO_DRY_RUN), "skip", "could not be tried", id="no-dry-run"),
     ],
 )
 def test_what_becomes_of_a_pod_that_must_be_completed(completed: Told, outcome: str, says: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import cast
+
 import pytest
 
 from builders.scheduling import Object, World, metax_cards, pod
@@ -205,3 +208,52 @@ async def test_a_lock_that_is_taken_between_our_look_and_our_write_is_not_overwr
             await locks.take(NodeName("a"), PodRef(Namespace("default"), PodName("ours"), PodUid("u")), ours)
         annotations = (await api.get("/api/v1/nodes/a"))["metadata"]["annotations"]
         assert annotations == {NODE_LOCK: theirs}
+
+
+class HeldByAPeer:
+    """An API server with one node, which a peer's pod has locked; every answer takes its time."""
+
+    def __init__(self, *, takes: float = 0.0) -> None:
+        self.now = 1_000.0
+        self.asked = 0
+        self._takes = takes
+
+    async def get(self, _path: str) -> Object:
+        self.asked += 1
+        self.now += self._takes
+        await asyncio.sleep(0)
+        theirs = format_lock(NodeLock(1_000, LockHolder(Namespace("default"), PodName("theirs"))))
+        return {"metadata": {"resourceVersion": "1", "annotations": {NODE_LOCK: theirs}}}
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+    async def contended_by(self, *names: str) -> None:
+        locks = NodeLocks(
+            cast("Api", self),
+            lambda _namespace, _name, _uid, _node: True,
+            patience=2.0,
+            now=lambda: self.now,
+            sleep=self.sleep,
+        )
+        tries = (
+            locks.take(NodeName("a"), PodRef(Namespace("default"), PodName(name), PodUid(name)), "lock")
+            for name in names
+        )
+        found = await asyncio.gather(*tries, return_exceptions=True)
+        assert all(isinstance(each, LockContentionError) for each in found)
+
+
+async def test_waiting_for_a_lock_ends_in_time_however_slow_the_api_server_is() -> None:
+    server = HeldByAPeer(takes=1.0)
+    await server.contended_by("ours")
+    assert server.now <= 1_000.0 + 2.0 + 1.1
+
+
+async def test_of_all_pods_that_wait_for_the_lock_of_a_node_one_asks_for_it() -> None:
+    server = HeldByAPeer()
+    await server.contended_by(*(f"p{number}" for number in range(30)))
+    alone = HeldByAPeer()
+    await alone.contended_by("p0")
+    assert server.asked <= alone.asked + 30

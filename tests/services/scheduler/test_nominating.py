@@ -189,3 +189,32 @@ async def test_a_pod_that_asks_for_something_else_meanwhile_loses_its_promise() 
         world.pods["default", "p0"]["metadata"]["annotations"]["hami.io/gpu-scheduler-policy"] = "mutex"
         world.hear("default", "p0")
         assert world.state.reservations.of(uid) is None
+
+
+async def test_a_nomination_that_kube_scheduler_takes_back_without_asking_gives_the_cards_to_others() -> None:
+    world = World(node("a", metax_cards("a", 1)))
+    async with looking_ahead(world):
+        world.create(pod("first", WHOLE, priority=1))
+        world.create(pod("second", WHOLE))
+        await settled()
+    world.hear("default", "first")
+    assert nominated(world, "first") == "a"
+    assert not world.filter("second")["NodeNames"]
+    # Something else of the node is used up, so it never comes to the question about cards.
+    world.pods["default", "first"]["status"] = {
+        "phase": "Pending",
+        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
+    }
+    world.hear("default", "first")
+    assert world.filter("second")["NodeNames"] == ["a"]
+
+
+async def test_a_pod_whose_nomination_is_yet_to_be_written_keeps_its_promise() -> None:
+    world = World(node("a", metax_cards("a", 2)))
+    async with looking_ahead(world):
+        for number in range(2):
+            world.create(pod(f"p{number}", WHOLE))
+        await settled()
+    world.pods["default", "p0"]["status"] = {"phase": "Pending"}
+    world.hear("default", "p0")
+    assert len(world.state.reservations) == 2

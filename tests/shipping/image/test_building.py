@@ -242,6 +242,17 @@ def test_a_file_that_was_removed_is_written_again(sources: Path, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("without_network")
+@pytest.mark.parametrize("file", ["layer.tar.gz", "facts.json"])
+def test_a_layer_that_was_damaged_in_the_cache_is_made_again(
+    sources: Path, tmp_path: Path, cache: Path, file: str
+) -> None:
+    record = build(tmp_path / "dist", Progress(StringIO()), root=sources)
+    for path in cache.glob(f"layers/*/{file}"):
+        path.write_bytes(path.read_bytes()[:-1])
+    assert build(tmp_path / "dist-2", Progress(StringIO()), root=sources) == record
+
+
+@pytest.mark.usefixtures("without_network")
 def test_another_cache_makes_the_same_image(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

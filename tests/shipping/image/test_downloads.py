@@ -47,6 +47,40 @@ def test_packages_are_fetched_once_and_without_what_is_left_out(tools: Path) -> 
     assert calls(tools, "update") == 1
 
 
+def test_mirrors_are_named_nowhere_afterwards(tools: Path, tmp_path: Path) -> None:
+    debian_packages(AMD, Progress(StringIO()), refresh=False)
+    assert calls(tools, "update") == 1
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert [path for path in files if "mirror.example" in path.read_text()] == []
+
+
+def test_an_image_without_security_updates_is_said_to_be_one(tools: Path) -> None:
+    said = StringIO()
+    debian_packages(AMD, Progress(said), refresh=False)
+    assert (
+        "do not name bookworm-security, bookworm-updates: the image for amd64 is made without"
+        in said.getvalue()
+    )
+    one = "echo 'Packages|http://mirror.example/|bookworm|main'"
+    three = "printf 'Packages|http://m/|%s|main\\n' bookworm bookworm-security bookworm-updates"
+    fake_program(tools, "apt-get", APT.format(folder=tools).replace(one, three))
+    said = StringIO()
+    debian_packages(AMD, Progress(said), refresh=True)
+    assert "without" not in said.getvalue()
+
+
+def test_what_a_killed_build_left_half_fetched_is_neither_used_nor_kept(tools: Path) -> None:
+    whole = debian_packages(AMD, Progress(StringIO()), refresh=False)
+    half = whole.rename(whole.with_name(f".{whole.name}"))
+    (half / "half.deb").touch()
+    (whole.parent / ".amd64-of-another-day").mkdir()
+    again = debian_packages(AMD, Progress(StringIO()), refresh=False)
+    assert again == whole
+    assert {path.name for path in again.iterdir()} == {"libc6=1.0.deb"}
+    assert {path.name for path in whole.parent.iterdir()} == {whole.name, "newest"}
+    assert calls(tools, "download") == 2
+
+
 def test_a_fresh_look_takes_newer_packages_and_keeps_equal_ones(tools: Path) -> None:
     first = debian_packages(AMD, Progress(StringIO()), refresh=False)
     assert debian_packages(AMD, Progress(StringIO()), refresh=True) == first

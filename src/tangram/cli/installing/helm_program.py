@@ -8,12 +8,11 @@ from typing import Final
 
 from tangram.services.installation.ground import Helm
 
-PATIENCE_S: Final = 10.0
 _ASK: Final = ("version", "--short")
 
 
-def find_helm(path: str | None = None) -> Helm:
-    """Its version, or why it does not say; neither where there is none. `path` is searched instead of PATH."""
+def find_helm(patience: float, path: str | None = None) -> Helm:
+    """Its version, or why it does not say so soon; neither where there is none. `path` is searched instead of PATH."""
     program = shutil.which("helm", path=path)
     if program is None:
         return Helm()
@@ -24,11 +23,11 @@ def find_helm(path: str | None = None) -> Helm:
             check=False,
             text=True,
             errors="replace",
-            timeout=PATIENCE_S,
+            timeout=patience,
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        return Helm(fault=f"no answer within {PATIENCE_S:g} s")
+        return Helm(fault=f"no answer within {patience:g} s")
     except OSError as error:
         return Helm(fault=error.strerror or str(error))
     said = done.stdout.split()

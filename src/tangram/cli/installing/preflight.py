@@ -40,7 +40,6 @@ from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.services.installation import machine_checks
 from tangram.services.installation.created import HOME
-from tangram.services.installation.ground import Ground
 from tangram.services.installation.node_reports import NodeReport
 from tangram.services.installation.preflight import Preflight, judge_ground, unreached
 from tangram.services.installation.surveying import survey
@@ -96,21 +95,18 @@ def _cluster(connection: Connection, namespace: str, selector: str, limit: float
 async def _seen(connection: Connection, namespace: str, selector: str, limit: float) -> Preflight:
     try:
         async with asyncio.timeout(limit), Api(connection, limit=limit * _FOR_ONE) as api:
-            ground = await survey(api, namespace, selector)
-            check_selector(selector, ground.nodes)
-            return await _beside(api, ground, limit * _FOR_PODS)
+            # Side by side, so that a slow server has time to answer all of it.
+            ground, scene, helm = await asyncio.gather(
+                survey(api, namespace, selector),
+                look(api, patience=limit * _FOR_PODS),
+                asyncio.to_thread(find_helm, limit * _FOR_ONE),
+            )
     except TimeoutError:
         late = f"it has not answered everything within {duration_text(limit)}"
         return Preflight(server=connection.server, findings=[unreached(connection.server, late)])
-
-
-async def _beside(api: Api, ground: Ground, patience: float) -> Preflight:
-    """With who else is there, and with the tool of the person who asks."""
-    if ground.unreachable:
-        return judge_ground(ground)
-    scene, ground.helm = await asyncio.gather(look(api, patience=patience), asyncio.to_thread(find_helm))
-    ground.neighbours = neighbours.neighbours_in(scene)
-    return judge_ground(ground, neighbours.before(scene))
+    check_selector(selector, ground.nodes)
+    ground.helm, ground.neighbours = helm, neighbours.neighbours_in(scene)
+    return judge_ground(ground, () if scene.unreachable else neighbours.before(scene))
 
 
 def _machine(driver: str, root: str, timeout: str, limit: float) -> Preflight:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
+import threading
 from typing import Annotated, Final
 
 import msgspec
@@ -28,7 +30,7 @@ from tangram.services.installation.inspecting import inspect
 from tangram.services.installation.preflight import unreached
 from tangram.services.installation.standing import NodeStanding, Standing
 from tangram.services.installation.trial import CHECK, Trial, Wish, try_pod
-from tangram.services.installation.trial_pods import announced, smallest
+from tangram.services.installation.trial_pods import OURS_ASLEEP, SLEEP, announced, smallest
 from tangram.services.installation.verify import Verification, judge_standing
 from tangram.services.installation.workloads import DEVICE
 from tangram.services.scheduler.checkup.seeing import look
@@ -83,7 +85,10 @@ def verify(
         raise InputError(f"--image {image!r:.80} is what the pod of --pod runs: write both, or neither.")
     connection = connection_for(kubeconfig, os.environ)
     place = read_namespace(namespace or connection.namespace, "-n")
-    found = asyncio.run(_Round(connection, place, selector).verified(patience, pod=pod, image=image))
+    try:
+        found = asyncio.run(_Round(connection, place, selector).verified(patience, pod=pod, image=image))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     _told(found, form)
     return SOMETHING_FAILS if found.failing else 0
 
@@ -98,6 +103,7 @@ class _Round:
         self._standing: Standing | None = None
 
     async def verified(self, patience: float, *, pod: bool, image: str) -> Verification:
+        _end_when_told()
         async with Api(self._connection, limit=min(patience, REQUEST_LIMIT_S)) as api:
             found, left = await until_well(lambda limit: self._look(api, limit), patience, _say)
             return await self._with_a_pod(api, found, image, left) if pod else found
@@ -128,11 +134,19 @@ class _Round:
             namespace=self._namespace,
             limits=smallest(announced(standing.nodes.items)),
             image=image or next(iter(agents), USUAL_IMAGE),
+            command=OURS_ASLEEP if agents and not image else SLEEP,
             patience=max(left, _LEAST_FOR_A_POD_S),
         )
         _say(f"placing a pod in {self._namespace}")
-        trial, finding = await try_pod(api, wish)
+        trial, finding = await try_pod(api, wish, _say)
         return msgspec.structs.replace(found, pod=trial, findings=[*found.findings, finding])
+
+
+def _end_when_told() -> None:
+    """Whoever ends this program by SIGTERM, as CI systems do, wants the pod gone like the one who presses Ctrl-C."""
+    task = asyncio.current_task()
+    if task is not None and threading.current_thread() is threading.main_thread():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def _say(sentence: str) -> None:

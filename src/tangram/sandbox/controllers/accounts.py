@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from tangram.kube.errors import CONFLICT, ApiError
+from tangram.kube.informer import unsigned
 from tangram.kube.objects import Key, Object
-from tangram.sandbox.controllers.copies import metadata_only, without_managers
+from tangram.sandbox.controllers.copies import metadata_only
 from tangram.sandbox.controllers.hands import Hands, namespace_ends
 from tangram.sandbox.controllers.reading import is_going, key_of, part
 from tangram.sandbox.controllers.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
@@ -19,7 +20,7 @@ FILE: Final = "ca.crt"
 
 def content_of_certificates(thing: Object) -> Object:
     """Of ConfigMaps, the content of those we keep right, and the names of all."""
-    return without_managers(thing) if thing["metadata"]["name"] == CERTIFICATE else metadata_only(thing)
+    return unsigned(thing) if thing["metadata"]["name"] == CERTIFICATE else metadata_only(thing)
 
 
 class Accounts:

@@ -14,7 +14,7 @@ from typing import Final
 
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
-from tangram.kube.informer import Change, Informer
+from tangram.kube.informer import Change, Informer, unsigned
 from tangram.kube.objects import Key, Object, older
 from tangram.sandbox.controllers.reading import controller_of, is_going, key_of, uid_of, version_in
 from tangram.sandbox.controllers.resources import Resource
@@ -139,7 +139,7 @@ class Copies:
         """The copy of this kind; whoever asks first decides how much of each object is kept."""
         place = (resource.group, resource.plural)
         if place not in self._copies:
-            keep = keep or without_managers
+            keep = keep or unsigned
             self._copies[place] = Copy(self._api, resource, keep)
         return self._copies[place]
 
@@ -159,15 +159,9 @@ class Copies:
             await self._copies[place].informer.synced.wait()
 
 
-def without_managers(thing: Object) -> Object:
-    """Who wrote which field is a third of an object and of no interest here."""
-    thing["metadata"].pop("managedFields", None)
-    return thing
-
-
 def metadata_only(thing: Object) -> Object:
     """Who an object is, and nothing else of it."""
-    return {"metadata": without_managers(thing)["metadata"]}
+    return {"metadata": unsigned(thing)["metadata"]}
 
 
 def _family(thing: Object) -> str:

@@ -15,9 +15,10 @@ from typing import Any, Final
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError, ApiUnreachable
+from tangram.kube.informer import unsigned
 from tangram.kube.objects import Key, Object
 from tangram.kube.recorder import About, Event, Recorder
-from tangram.sandbox.controllers.copies import Copies, Copy, without_managers
+from tangram.sandbox.controllers.copies import Copies, Copy
 from tangram.sandbox.controllers.reading import is_going, key_of, uid_of, version_in
 from tangram.sandbox.controllers.resources import Resource
 
@@ -40,13 +41,13 @@ class Hands:
 
     async def create(self, copy: Copy, body: Object, namespace: str = "") -> Object:
         made = await self.api.create(copy.resource.collection(namespace), typed(copy.resource, body))
-        copy.note(without_managers(made))
+        copy.note(unsigned(made))
         return made
 
     async def replace(self, copy: Copy, thing: Object, part: str = "") -> Object:
         """The object as given (or only its `/status`), unless somebody has changed it meanwhile."""
         path = copy.resource.path(key_of(thing)) + part
-        made = without_managers(await self.api.call("PUT", path, typed(copy.resource, thing)))
+        made = unsigned(await self.api.call("PUT", path, typed(copy.resource, thing)))
         copy.note(made)
         return made
 
@@ -60,7 +61,7 @@ class Hands:
         """A merge patch for this very object; `strict`: only in the state it was read in."""
         bound = {"uid": uid_of(thing)} | ({"resourceVersion": version_in(thing)} if strict else {})
         change = {**change, "metadata": {**(change.get("metadata") or {}), **bound}}
-        made = without_managers(await self.api.merge(copy.resource.path(key_of(thing)), change))
+        made = unsigned(await self.api.merge(copy.resource.path(key_of(thing)), change))
         copy.note(made)
         return made
 
@@ -83,7 +84,7 @@ class Hands:
                 raise
             copy.note_gone(thing)
             return False
-        copy.note_going(thing, without_managers(answer) if "metadata" in answer else {})
+        copy.note_going(thing, unsigned(answer) if "metadata" in answer else {})
         return True
 
     async def still_there(self, resource: Resource, thing: Object) -> bool:

@@ -23,7 +23,7 @@ import msgspec
 from tangram.daemon.certificates import Pair, server_context
 from tangram.drivers.simulated.world import Clock
 from tangram.kube.api import Api
-from tangram.kube.informer import Change, Informer
+from tangram.kube.informer import Change, Informer, unsigned
 from tangram.kube.objects import Key, Object
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.kubelet import NotReady
@@ -91,7 +91,7 @@ class Machines:
         self._taken_ips: set[str] = set()
         """Of pods that were there before us."""
         self._pods = Informer(
-            api, "/api/v1/pods", self._pod_told, keep=_bound, query={"fieldSelector": "spec.nodeName!="}
+            api, "/api/v1/pods", self._pod_told, keep=unsigned, query={"fieldSelector": "spec.nodeName!="}
         )
         self._nodes = Informer(api, NODES, lambda _change: None, keep=_room)
         self._around = Surroundings(
@@ -231,12 +231,6 @@ class Machines:
 def _ip(number: int) -> str:
     high, low = divmod(number, 254)
     return f"10.{64 + (high >> 8) % 128}.{high & 255}.{low + 1}"
-
-
-def _bound(pod: Object) -> Object:
-    """What is kept of a pod: all but the notes of who wrote which field."""
-    metadata = {key: value for key, value in pod["metadata"].items() if key != "managedFields"}
-    return {**pod, "metadata": metadata}
 
 
 def _room(node: Object) -> _Room:

@@ -25,7 +25,7 @@ from tangram.kubelet.plugin import Plugin
 from tangram.kubelet.podresources import PodResourcesClient
 from tangram.kubelet.watching import FolderWatch
 from tangram.services.gpu_device.answers import PluginAnswers
-from tangram.services.gpu_device.bound_pods import BoundPods
+from tangram.services.gpu_device.bound_pods import BoundPods, bound_part
 from tangram.services.gpu_device.card_metrics import CardMetrics
 from tangram.services.gpu_device.card_readings import CardReadings
 from tangram.services.gpu_device.card_watch import CardWatch
@@ -78,7 +78,11 @@ class Agent:
         self._own = OwnNode(self._node_changed)
         self._pods = BoundPods(lambda: self._cards.inventory, self._happened)
         self._pods_informer = Informer(
-            api, "/api/v1/pods", self._pods.told, keep=whole, query={"fieldSelector": f"spec.nodeName={node}"}
+            api,
+            "/api/v1/pods",
+            self._pods.told,
+            keep=bound_part,
+            query={"fieldSelector": f"spec.nodeName={node}"},
         )
         self._node_informer = Informer(
             api, "/api/v1/nodes", self._own.told, keep=whole, query={"fieldSelector": f"metadata.name={node}"}

@@ -7,7 +7,7 @@ cannot write; the nanoseconds that schedulers leave behind only order pods of on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -32,6 +32,14 @@ _MIRROR = "kubernetes.io/config.mirror"
 _HASH = re.compile(r"[0-9a-f]{32}")
 """As the kubelet makes them. No UID of the API server looks so, or anybody could write himself another pod's."""
 _KOORDINATOR_TIME = "scheduling.koordinator.sh/bind-timestamp"
+
+
+_METADATA = (
+    "namespace", "name", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp",
+)  # fmt: skip
+_SPEC = ("nodeName", "schedulerName", "priority", "nodeSelector", "affinity", "tolerations")
+_CONTAINER = ("name", "resources", "restartPolicy", "securityContext")
+_STATUS = ("phase", "conditions", "initContainerStatuses")
 
 
 class BoundPods:
@@ -91,6 +99,35 @@ class BoundPods:
         name = (str(bound.pod.ref.namespace), str(bound.pod.ref.name))
         if self.by_name.get(name) is bound:
             del self.by_name[name]
+
+
+def bound_part(thing: Object) -> Object:
+    """Of a pod of this node all that is ever read here: what its author and the kubelet say beside it is far more."""
+    spec, status = loose.members(thing.get("spec")), loose.members(thing.get("status"))
+    volumes = [each for each in loose.elements(spec.get("volumes")) if "hostPath" in loose.members(each)]
+    return {
+        "metadata": _only(thing.get("metadata"), _METADATA),
+        "spec": {
+            **_only(spec, _SPEC),
+            **{
+                kind: [
+                    _only(each, _CONTAINER) if loose.is_object(each) else each
+                    for each in loose.elements(spec[kind])
+                ]
+                if loose.is_list(spec[kind])
+                else spec[kind]
+                for kind in ("initContainers", "containers")
+                if kind in spec
+            },
+            "volumes": volumes[:1],
+        },
+        "status": _only(status, _STATUS),
+    }
+
+
+def _only(thing: object, names: Sequence[str]) -> dict[str, object]:
+    members = loose.members(thing)
+    return {name: members[name] for name in names if name in members}
 
 
 def read_bound_pod(thing: Object, inventory: Inventory) -> BoundPod:

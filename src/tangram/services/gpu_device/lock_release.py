@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
@@ -17,6 +18,8 @@ from tangram.services.gpu_device.publishing import OwnNode
 from tangram.services.gpu_device.records import BoundPod
 from tangram.units.ids import NodeName
 from tangram.wire.nodelock import NODE_LOCK
+
+RETRY_S: Final = 1.0
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -39,22 +42,24 @@ class LockRelease:
         self._counted = counted
 
     async def run(self, news: News, at_least: float) -> None:
-        edition = -1
+        edition, settled = -1, True
         while True:
-            # Now and then besides: a try that nobody answered is repeated.
-            await news.after(edition, at_least)
+            # A node whose conditions alone have changed is no news, and yet our write came too late for it.
+            await news.after(edition, at_least if settled else RETRY_S)
             edition = news.edition
-            await self.release()
+            settled = await self.release()
 
-    async def release(self) -> None:
+    async def release(self) -> bool:
+        """Whether nothing is left to release."""
         value = lock_to_release(self._own.annotations, self._node, self._served(), now=int(time.time()))
         if value is None:
-            return
+            return True
         change = {"metadata": {"resourceVersion": self._own.version, "annotations": {NODE_LOCK: None}}}
         try:
             await self._api.merge(f"/api/v1/nodes/{self._node}", change)
         except (ApiError, ApiUnreachable) as error:
             # Somebody else wrote the node meanwhile, or nobody answers: the next look tries again.
             log.info("the node lock was not released", extra={"error": str(error)})
-            return
+            return False
         self._counted("lock")
+        return True

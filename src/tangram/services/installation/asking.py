@@ -12,13 +12,18 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from tangram.drivers.doctor.findings import Finding, skip
 from tangram.kube.api import Api
-from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
+from tangram.kube.errors import NOT_FOUND, TOO_MANY_REQUESTS, ApiError, ApiUnreachable
+from tangram.services.installation.wording import cut
 from tangram.wire import loose
 
 Object = dict[str, Any]
 
 FORBIDDEN: Final = 403
+_BUSY: Final = frozenset({TOO_MANY_REQUESTS, 503, 504})
+_NO_DRY_RUN: Final = "does not support dry run"
+"""What the API server says of a webhook whose owner has not promised that asking it changes nothing."""
 MOST_AT_ONCE: Final = 8
 _DRY: Final = {"dryRun": "All"}
 
@@ -77,6 +82,18 @@ async def may(api: Api, attributes: Mapping[str, str]) -> bool | None:
     told = await _told(_one(api.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)))
     status = loose.members((told.first or {}).get("status"))
     return status.get("allowed") is True if status else None
+
+
+def untried(check: str, told: Told, where: str) -> Finding | None:
+    """What to say of a trial pod about which nobody decided; nothing where somebody did."""
+    said = f"a pod in {where} could not be tried ({cut(told.message)})"
+    if _NO_DRY_RUN in told.message:
+        return skip(
+            check, said, "ask the owner of that webhook for sideEffects: None, or see when pods are made"
+        )
+    if told.absent:
+        return skip(check, f"there is no namespace {where} to try a pod in", "name one with -n")
+    return skip(check, said, "ask again in a while") if told.status in {0, *_BUSY} else None
 
 
 async def side_by_side(questions: Mapping[str, Awaitable[_Result]]) -> dict[str, _Result]:

@@ -7,7 +7,7 @@ from typing import Final
 from tangram.drivers.doctor.findings import Finding, Findings, fail, ok, skip, warn
 from tangram.drivers.doctor.versions import read_version, version_text
 from tangram.services.installation import matrix
-from tangram.services.installation.asking import FORBIDDEN
+from tangram.services.installation.asking import FORBIDDEN, untried
 from tangram.services.installation.ground import Ground
 from tangram.services.installation.matrix import minor_text
 from tangram.services.installation.surveying import ENFORCE
@@ -86,10 +86,8 @@ def privileged(ground: Ground) -> Findings:
             "the API server takes no privileged pods, which the agent of a node is",
             "start kube-apiserver with --allow-privileged=true",
         )
-    elif told.status == 0:
-        yield skip(
-            check, f"a pod in {where} could not be tried ({cut(told.message)})", "ask again in a while"
-        )
+    elif (finding := untried(check, told, where)) is not None:
+        yield finding
     else:
         yield warn(
             check,
@@ -136,8 +134,8 @@ def rights(ground: Ground) -> Findings:
     if _NOT_HELD in ground.granting.message:
         yield fail(
             check,
-            "you may create ClusterRoles, but not with the rights that the scheduler needs: Kubernetes lets nobody "
-            "hand out rights they do not have",
+            "you may create ClusterRoles and their bindings, but not with the rights that the scheduler needs: "
+            "Kubernetes lets nobody hand out rights they do not have",
             _ADMIN,
         )
     elif not lacking and not unsaid:

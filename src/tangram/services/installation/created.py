@@ -18,6 +18,7 @@ NAME: Final = "tangram-scheduler"
 HOME: Final = "kube-system"
 """The namespace of the installation page."""
 RBAC: Final = "rbac.authorization.k8s.io"
+KUBE_SCHEDULER: Final = "system:kube-scheduler"
 ADMISSION: Final = "admissionregistration.k8s.io"
 
 
@@ -129,6 +130,17 @@ def trial_role(name: str) -> dict[str, Any]:
         "kind": "ClusterRole",
         "metadata": {"name": name},
         "rules": list(GRANTED),
+    }
+
+
+def trial_binding(name: str) -> dict[str, Any]:
+    """What makes the kube-scheduler beside ours one, to see the same."""
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": KUBE_SCHEDULER},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": HOME}],
     }
 
 

@@ -55,11 +55,24 @@ async def ask_doors(api: Api, hooks: Iterable[Mapping[str, object]]) -> tuple[Do
             if where not in found:
                 found[where] = await _by_service(api, where, namespace, f"{name}:{port}")
         elif url:
-            parts = urlsplit(url)
-            where = f"{parts.scheme}://{parts.netloc}"
-            if where not in found:
+            where = _address(url)
+            if not where:
+                found[url] = Door(f"{url!r:.60}", closed="it is no https address")
+            elif where not in found:
                 found[where] = await _by_address(where, loose.text(client.get("caBundle")))
     return tuple(found.values())
+
+
+def _address(url: str) -> str:
+    """Scheme, host and port, without a password that somebody wrote into it; nothing where it has none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return ""
+    if parts.scheme != "https" or not host:
+        return ""
+    return f"https://{f'[{host}]' if ':' in host else host}:{port or _HTTPS}"
 
 
 def home_of(hooks: Iterable[Mapping[str, object]]) -> str | None:

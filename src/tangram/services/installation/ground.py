@@ -61,7 +61,7 @@ class Ground(msgspec.Struct, kw_only=True):
     """The level of Pod Security that the label of that namespace enforces."""
     privileged: Told = NOTHING
     granting: Told = NOTHING
-    """What came of a ClusterRole with the scheduler's rights."""
+    """What came of handing out the rights of both schedulers: the first refusal, where there is one."""
     rights: dict[str, bool | None] = {}
     """By kind of object: whether the caller may create it."""
     names: dict[str, Told] = {}

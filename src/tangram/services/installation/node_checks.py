@@ -39,9 +39,16 @@ def presence(ground: Ground) -> Findings:
     others = [each.name for each in every if each.platform != LINUX]
     bare = [each.name for each in every if each.platform == LINUX and each.cards is False]
     if others:
-        yield skip(check, f"{some_of(others)} runs no Linux, so no card of it is served")
+        runs = "runs" if len(others) == 1 else "run"
+        yield skip(check, f"{some_of(others)} {runs} no Linux, so no card there is served")
     if bare:
         yield skip(check, f"{counted(len(bare), 'node')} without cards, by the labels ({some_of(bare)})")
+    if not judged:
+        yield warn(
+            check,
+            f"none of {counted(len(every), 'node')}{chosen} can have cards that Tangram serves",
+            "add a node with cards, or mend its labels; nothing below is about any node",
+        )
     waiting = [each.name for each in judged if not each.ready]
     if waiting:
         yield warn(
@@ -159,7 +166,7 @@ def systems(ground: Ground) -> Findings:
     yield from _grouped(ground.linux(), lambda node: node.system, judge)
     kernels = by_value((node.kernel or UNKNOWN, node.name) for node in ground.linux())
     if kernels:
-        told = "; ".join(f"{kernel} on {_where(names)}" for kernel, names in kernels.items())
+        told = some_of([f"{kernel} on {_where(names)}" for kernel, names in kernels.items()], most=6)
         yield ok("kernels", f"{told}; whether the vendor's module was built for it only its node can tell")
 
 
@@ -183,7 +190,7 @@ def is_listed(system: str) -> bool:
     found = _RELEASE.search(system)
     release = found[0] if found else ""
     for name, releases in matrix.HOSTS:
-        if system.lower().startswith(name.lower()):
+        if system.lower().startswith(f"{name.lower()} "):
             return release in releases or release.partition(".")[0] in releases
     return False
 

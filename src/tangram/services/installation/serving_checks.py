@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tangram.drivers.doctor.findings import Findings, fail, ok, skip, warn
-from tangram.services.installation.asking import FORBIDDEN, Told
+from tangram.services.installation.asking import FORBIDDEN, Told, untried
 from tangram.services.installation.doors import EXPLAIN, METRICS, READY
 from tangram.services.installation.standing import Door, Page, Standing
 from tangram.services.installation.wording import ASK_WITH_MORE, cut, some_of
@@ -157,8 +157,6 @@ def _not_let_in(check: str, told: Told, where: str) -> Findings:
             f"a pod in {where} may not be tried ({cut(told.message)})",
             f"{ASK_WITH_MORE}, or in another -n",
         )
-    elif told.absent:
-        yield skip(check, f"there is no namespace {where} to try a pod in", "name one with -n")
     elif _NOT_CALLED in told.message and any(word in told.message for word in _WRONG_TRUST):
         yield fail(
             check,
@@ -172,10 +170,8 @@ def _not_let_in(check: str, told: Told, where: str) -> Findings:
             "see that the scheduler's pods are ready, that its Service has endpoints, and that control plane nodes "
             "reach pods",
         )
-    elif told.status == 0:
-        yield skip(
-            check, f"a pod in {where} could not be tried ({cut(told.message)})", "ask again in a while"
-        )
+    elif (finding := untried(check, told, where)) is not None:
+        yield finding
     else:
         yield warn(
             check, f"a pod in {where} is refused by somebody else: {cut(told.message)}", "try another -n"

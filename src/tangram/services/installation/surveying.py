@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from collections.abc import Iterable
 from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
-from tangram.kube.probing import server_version
+from tangram.kube.probing import version_in
 from tangram.services.installation import created
 from tangram.services.installation.asking import NOTHING, Told, got, listed, may, side_by_side, would_make
 from tangram.services.installation.created import DEVICE_KIND, DEVICE_KIND_NAME, NAMESPACE, Made, made_on
@@ -24,38 +26,33 @@ async def survey(api: Api, namespace: str, selector: str = "") -> Ground:
     """Read everything but the neighbours. Never raises for what the API server does or does not say."""
     ground = Ground(server=api.connection.server, namespace=namespace, selector=selector)
     try:
-        ground.version = await server_version(api)
-        ground.spoken_version = loose.text((await api.get("/version")).get("gitVersion"))
+        told = await api.get("/version")
+        ground.version, ground.spoken_version = version_in(told), loose.text(told.get("gitVersion"))
     except (ApiError, ApiUnreachable) as error:
         ground.unreachable = str(error)
         return ground
-    spot = f"/api/v1/namespaces/{namespace}"
     answers = await side_by_side(
         {
             "nodes": listed(api, "/api/v1/nodes", {"labelSelector": selector} if selector else {}),
-            "home": got(api, spot),
+            "home": got(api, f"/api/v1/namespaces/{namespace}"),
             "kind": got(api, f"{DEVICE_KIND.folder('')}/{DEVICE_KIND_NAME}"),
         }
     )
     ground.nodes, ground.home = answers["nodes"], answers["home"]
-    await _try_privileged(api, ground)
     wanted = [*made_on(ground.version)]
     wanted += [NAMESPACE] if ground.home.absent else []
     wanted += [DEVICE_KIND] if answers["kind"].absent else []
-    ground.rights = await side_by_side({each.kind: may(api, _right(each, namespace)) for each in wanted})
-    ground.granting = (
-        await would_make(api, f"/apis/{created.RBAC}/v1/clusterroles", created.trial_role(_unique()))
-        if ground.rights.get(f"clusterroles.{created.RBAC}")
-        else NOTHING
+    names = {
+        f"{each.kind} {name}": got(api, f"{each.folder(namespace)}/{name}")
+        for each in made_on(ground.version)
+        for name in each.names
+    }
+    ground.names, (ground.workloads, ground.workloads_unknown), _, _ = await asyncio.gather(
+        side_by_side(names),
+        all_workloads(api),
+        _try_privileged(api, ground),
+        _ask_rights(api, ground, wanted),
     )
-    ground.names = await side_by_side(
-        {
-            f"{each.kind} {name}": got(api, f"{each.folder(namespace)}/{name}")
-            for each in made_on(ground.version)
-            for name in each.names
-        }
-    )
-    ground.workloads, ground.workloads_unknown = await all_workloads(api)
     return ground
 
 
@@ -65,6 +62,22 @@ async def all_workloads(api: Api) -> tuple[tuple[Workload, ...], str]:
     asked = await side_by_side({kind: listed(api, f"/apis/apps/v1/{kinds[kind]}") for kind in kinds})
     found = [each for kind, told in asked.items() for each in our_workloads(told.items, kind)]
     return tuple(found), next((told.message for told in asked.values() if not told.known), "")
+
+
+async def _ask_rights(api: Api, ground: Ground, wanted: Iterable[Made]) -> None:
+    """What the caller may make, and whether the rights in it may be handed out."""
+    ground.rights = await side_by_side(
+        {each.kind: may(api, _right(each, ground.namespace)) for each in wanted}
+    )
+    handed = {"clusterroles": created.trial_role, "clusterrolebindings": created.trial_binding}
+    tried = await side_by_side(
+        {
+            kind: would_make(api, f"/apis/{created.RBAC}/v1/{kind}", thing(_unique()))
+            for kind, thing in handed.items()
+            if ground.rights.get(f"{kind}.{created.RBAC}")
+        }
+    )
+    ground.granting = min(tried.values(), key=lambda told: bool(told.items), default=NOTHING)
 
 
 async def _try_privileged(api: Api, ground: Ground) -> None:

@@ -1,6 +1,7 @@
 """One tiny pod, placed, seen running and deleted again: the only thing of an installation that nothing else can show.
 
-Whatever happens in between, the pod is deleted; should even that fail, the kubelet ends it after ten minutes.
+Whatever happens in between, the pod is deleted. Should even that fail, whoever waits is told how to, and the kubelet of
+the node it was placed on ends it after ten minutes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tangram.drivers.doctor.findings import Finding, fail, ok, skip
 from tangram.kube.api import Api
 from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
 from tangram.model.allocations import Tenant
+from tangram.services.installation.asking import FORBIDDEN, may
 from tangram.services.installation.trial_pods import Limits, trial_pod
 from tangram.services.installation.wording import ASK_WITH_MORE, cut
 from tangram.units.memory import Bytes, rough_memory_text
@@ -27,7 +29,7 @@ from tangram.wire.tenants import read_tenant
 CHECK: Final = "pod"
 _AGAIN_S: Final = 0.3
 _GONE_WITHIN_S: Final = 30.0
-_FORBIDDEN: Final = 403
+_ELSEWHERE: Final = f"{ASK_WITH_MORE}, or in another -n"
 
 
 class Device(msgspec.Struct, frozen=True):
@@ -58,42 +60,68 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     limits: Limits
     image: str
+    command: tuple[str, ...]
     patience: float
 
 
 async def try_pod(
-    api: Api, wish: Wish, clock: Callable[[], float] = time.monotonic
+    api: Api, wish: Wish, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic
 ) -> tuple[Trial | None, Finding]:
-    """Make the pod, wait until it runs, delete it. Never raises for what the cluster does."""
+    """Make the pod, wait until it runs, delete it. Never raises for what the cluster does.
+
+    Whoever cancels it waits until the pod is gone, and is told so by `tell`.
+    """
+    here = wish.namespace
+    if await may(api, {"verb": "delete", "resource": "pods", "namespace": here}) is False:
+        return None, skip(CHECK, f"you may not delete pods in {here}, so none is made there", _ELSEWHERE)
     name = f"tangram-verify-{secrets.token_hex(3)}"
-    spot = f"/api/v1/namespaces/{wish.namespace}/pods"
-    began = clock()
+    path = f"/api/v1/namespaces/{here}/pods/{name}"
+    by_hand = f"kubectl -n {here} delete pod {name}"
     try:
-        await api.create(spot, trial_pod(name, wish.limits, wish.image))
+        seen, seconds = await _run(api, path, wish, clock)
+        deleted = await _delete(api, path, clock)
     except ApiError as error:
-        if error.status == _FORBIDDEN and "forbidden: User" in error.message:
-            return None, skip(
-                CHECK, f"no pod may be made in {wish.namespace} ({cut(error.message)})", ASK_WITH_MORE
-            )
-        return None, fail(
-            CHECK, f"no pod can be made in {wish.namespace}: {cut(error.message)}", "try another -n"
-        )
+        if error.status == FORBIDDEN and "forbidden: User" in error.message:
+            return None, skip(CHECK, f"no pod may be made in {here} ({cut(error.message)})", _ELSEWHERE)
+        return None, fail(CHECK, f"no pod can be made in {here}: {cut(error.message)}", "try another -n")
     except ApiUnreachable as error:
-        # Whether it was made is not known.
-        await _delete(api, f"{spot}/{name}", clock)
-        return None, fail(CHECK, f"the API server did not answer ({error})", "ask again")
-    seen: Mapping[str, Any] = {}
+        await _delete(api, path, clock)
+        return None, fail(
+            CHECK,
+            f"the API server did not answer ({error}), and may make the pod yet",
+            f"{by_hand}; ask again",
+        )
+    except asyncio.CancelledError:
+        tell(f"deleting pod {here}/{name}")
+        if not await _delete(api, path, clock):
+            tell(f"it is still there: {by_hand}")
+        raise
+    return _told(f"{here}/{name}", seen, seconds, left="" if deleted else f"; it is still there: {by_hand}")
+
+
+async def _run(
+    api: Api, path: str, wish: Wish, clock: Callable[[], float]
+) -> tuple[Mapping[str, Any], float]:
+    """The pod as it was last seen, and after how many seconds. Raises where it was not made."""
+    spot, _, name = path.rpartition("/")
+    began = clock()
+    making = asyncio.ensure_future(api.create(spot, trial_pod(name, wish.limits, wish.image, wish.command)))
     try:
-        while not _over(seen) and clock() - began < wish.patience:
-            await asyncio.sleep(_AGAIN_S)
-            seen = await _look(api, f"{spot}/{name}", seen)
-        seconds = round(clock() - began, 1)
-    finally:
-        deleted = await asyncio.shield(asyncio.ensure_future(_delete(api, f"{spot}/{name}", clock)))
-    return _told(f"{wish.namespace}/{name}", seen, seconds, deleted=deleted)
+        await asyncio.shield(making)
+    except asyncio.CancelledError:
+        # What is on its way would be made after it was deleted.
+        await asyncio.wait({making})
+        if not making.cancelled():
+            making.exception()
+        raise
+    seen: Mapping[str, Any] = {}
+    while not _over(seen) and clock() - began < wish.patience:
+        await asyncio.sleep(_AGAIN_S)
+        seen = await _look(api, path, seen)
+    return seen, round(clock() - began, 1)
 
 
-def _told(name: str, seen: Mapping[str, Any], seconds: float, *, deleted: bool) -> tuple[Trial, Finding]:
+def _told(name: str, seen: Mapping[str, Any], seconds: float, *, left: str) -> tuple[Trial, Finding]:
     status = loose.members(seen.get("status"))
     trial = Trial(
         name=name,
@@ -101,9 +129,8 @@ def _told(name: str, seen: Mapping[str, Any], seconds: float, *, deleted: bool) 
         phase=loose.text(status.get("phase")),
         seconds=seconds,
         devices=_devices(seen),
-        deleted=deleted,
+        deleted=not left,
     )
-    left = "" if deleted else f"; it is still there: kubectl -n {name.replace('/', ' delete pod ')}"
     if trial.phase != "Running":
         why = _why_not(status) or "nobody says why"
         return trial, fail(
@@ -138,6 +165,8 @@ async def _delete(api: Api, path: str, clock: Callable[[], float]) -> bool:
         except ApiError as error:
             if error.status == NOT_FOUND:
                 return True
+            if not error.may_pass:
+                return False
         except ApiUnreachable:
             pass
         await asyncio.sleep(_AGAIN_S)
@@ -165,8 +194,10 @@ def _why_not(status: Mapping[str, object]) -> str:
     """The pod's own words: of the scheduler, of the kubelet, or of its container."""
     said = [loose.text(status.get("message"))]
     for each in loose.elements(status.get("containerStatuses")):
-        waiting = loose.members(loose.members(loose.members(each).get("state")).get("waiting"))
-        said.append(loose.text(waiting.get("message")) or loose.text(waiting.get("reason")))
+        state = loose.members(loose.members(each).get("state"))
+        for stage in ("waiting", "terminated"):
+            told = loose.members(state.get(stage))
+            said.append(loose.text(told.get("message")) or loose.text(told.get("reason")))
     for each in loose.elements(status.get("conditions")):
         condition = loose.members(each)
         if condition.get("status") == "False":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tangram.units.ids import NodeName
@@ -13,6 +13,9 @@ from tangram.wire.node_facts import read_facts
 LABEL: Final = {"app.kubernetes.io/name": "tangram-verify"}
 LONGEST_S: Final = 600
 """The kubelet ends such a pod by then, whoever was to delete it."""
+SLEEP: Final = ("sleep", str(LONGEST_S))
+OURS_ASLEEP: Final = ("python3", "-c", f"import time; time.sleep({LONGEST_S})")
+"""The same in an image that runs Tangram: it has Python, and need have no other program."""
 
 _NOBODY: Final = 65534
 _HOST: Final = {"cpu": "50m", "memory": "64Mi"}
@@ -56,7 +59,7 @@ def impossible(limits: Limits) -> Limits:
     ]
 
 
-def trial_pod(name: str, limits: Limits, image: str) -> dict[str, Any]:
+def trial_pod(name: str, limits: Limits, image: str, command: Sequence[str] = SLEEP) -> dict[str, Any]:
     """A pod that names no scheduler, as people write it, and sleeps.
 
     It asks for no right and states what it uses, so that neither Pod Security nor a quota on processors stops it.
@@ -68,7 +71,8 @@ def trial_pod(name: str, limits: Limits, image: str) -> dict[str, Any]:
         "spec": {
             "restartPolicy": "Never",
             "activeDeadlineSeconds": LONGEST_S,
-            "terminationGracePeriodSeconds": 0,
+            # With none the API server would forget it at once, and its card be given on while it still runs.
+            "terminationGracePeriodSeconds": 1,
             "automountServiceAccountToken": False,
             "securityContext": {
                 "runAsNonRoot": True,
@@ -79,7 +83,7 @@ def trial_pod(name: str, limits: Limits, image: str) -> dict[str, Any]:
                 {
                     "name": "main",
                     "image": image,
-                    "command": ["sleep", str(LONGEST_S)],
+                    "command": list(command),
                     "resources": {"limits": {**_HOST, **limits}},
                     "securityContext": {
                         "allowPrivilegeEscalation": False,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
@@ -51,16 +52,31 @@ class NodeLocks:
         self._now = now
         self._sleep = sleep
         self._wrote = wrote
+        self._turns: defaultdict[NodeName, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Of all that wait for one node, the first asks for it: a peer may keep its lock for minutes."""
 
     async def take(self, node: NodeName, pod: PodRef, value: str) -> None:
         """Wait for the lock and take it. Raises `LockContentionError`, `ApiError` or `ApiUnreachable`."""
-        tries = max(1, int(self.patience / TRY_EVERY_S))
-        for left in reversed(range(tries)):
-            if await self._try(node, pod, value):
-                return
-            if left:
+        ends, turn = self._now() + self.patience, self._turns[node]
+        try:
+            async with asyncio.timeout(self.patience):
+                await turn.acquire()
+        except TimeoutError:
+            raise self._contention(node) from None
+        try:
+            for _ in range(max(1, int(self.patience / TRY_EVERY_S))):
+                if await self._try(node, pod, value):
+                    return
+                # Whoever asked for the bind gives up after a while, however long the answers took.
+                if self._now() >= ends:
+                    break
                 await self._sleep(TRY_EVERY_S)
-        raise LockContentionError(
+        finally:
+            turn.release()
+        raise self._contention(node)
+
+    def _contention(self, node: NodeName) -> LockContentionError:
+        return LockContentionError(
             f"node {node} has been locked within {_spoken(self.lasts)}: node lock contention"
         )
 

@@ -150,6 +150,15 @@ class Reservations:
             self._ledger.release(uid)
             self.ended("released")
 
+    def take_back(self, uid: PodUid, node: NodeName) -> None:
+        """kube-scheduler tried the node that the pod was nominated to, and something other than cards was in the way.
+
+        It never came to the question about cards, so nothing else would end the promise before its time.
+        """
+        promise = self._promises.get(uid)
+        if promise is not None and promise.ahead and not promise.long and promise.node == node:
+            self.release(uid)
+
     def bound(self, uid: PodUid) -> None:
         """The pod is bound, so what it holds is no promise any more."""
         if self._promises.pop(uid, None) is not None:

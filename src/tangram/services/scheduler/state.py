@@ -250,9 +250,15 @@ class State:
         self.gangs.note(new, has_node=False)
         if before is None:
             self.arrived(new.waiting)
-        elif before.waiting is not None and before.waiting.request != new.waiting.request:
+            return
+        if before.waiting is None:
+            return
+        if before.waiting.request != new.waiting.request:
             # Somebody changed what it asks for; what was promised is not what it wants.
             self.reservations.release(uid)
+        nominated = before.waiting.queueing.nominated
+        if nominated is not None and new.waiting.queueing.nominated is None:
+            self.reservations.take_back(uid, nominated)
 
     def _gone(self, key: Key, uid: PodUid) -> None:
         self.waiting.pop(uid, None)

@@ -136,6 +136,18 @@ async def apply(cluster: Cluster, *things: Object, scheduler: str = SCHEDULER) -
     assert done.status == 0, done.errors
 
 
+@asynccontextmanager
+async def made(cluster: Cluster, *things: Object) -> AsyncGenerator[None]:
+    """These objects, as long as the block lasts."""
+    text = "\n---\n".join(map(json.dumps, things))
+    done = await cluster.kubectl("apply", "-f", "-", stdin=text)
+    try:
+        assert done.status == 0, done.errors
+        yield
+    finally:
+        await cluster.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
+
+
 async def until_bound(cluster: Cluster, name: str) -> Object:
     return await cluster.until_pod(name, is_bound, within=PATIENCE, what=f"pod {name} bound")
 

@@ -2,8 +2,7 @@
 
 import base64
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from e2e.agent_view_kit import SGPU
 from e2e.card_nodes_kit import agent_node
 from e2e.doors_kit import until_let_in
 from e2e.install_kit import OURS, Installed
-from e2e.scheduler_kit import SCHEDULER
+from e2e.scheduler_kit import SCHEDULER, made
 from testbed.api import Object, path_of
 from testbed.cluster import SCHEDULER as KUBE_SCHEDULER
 from testbed.cluster import Cluster
@@ -57,17 +56,6 @@ async def kubeconfig_of(cluster: Cluster, account: str) -> Path:
     file = cluster.box.folder.path / f"{account}.conf"
     file.write_text(json.dumps(admin))
     return file
-
-
-@asynccontextmanager
-async def made(cluster: Cluster, *things: Object) -> AsyncGenerator[None]:
-    text = "\n---\n".join(map(json.dumps, things))
-    done = await cluster.kubectl("apply", "-f", "-", stdin=text)
-    try:
-        assert done.status == 0, done.errors
-        yield
-    finally:
-        await cluster.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
 
 
 def account(name: str, *rules: Object) -> list[Object]:

@@ -1,12 +1,11 @@
 """`tangram doctor --cluster` on a real API server: what it reads there, and the clashes it finds."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from e2e.agent_kit import TANGRAM
+from e2e.scheduler_kit import made
 from tangram.wire.extender_config import extender_entry, scheduler_configuration
 from testbed.api import Object
 from testbed.cluster import Cluster
@@ -24,17 +23,6 @@ async def findings(cluster: Cluster) -> dict[str, list[Object]]:
     failed = any(each["outcome"] == "fail" for group in found.values() for each in group)
     assert done.status == (1 if failed else 0)
     return found
-
-
-@asynccontextmanager
-async def made(cluster: Cluster, *things: Object) -> AsyncGenerator[None]:
-    text = "\n---\n".join(map(json.dumps, things))
-    done = await cluster.kubectl("apply", "-f", "-", stdin=text)
-    try:
-        assert done.status == 0, done.errors
-        yield
-    finally:
-        await cluster.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
 
 
 async def test_a_plain_cluster_is_read_whole_and_lacks_only_what_was_not_installed(fleet: Cluster) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tangram.kube.informer import unsigned
 from tangram.kube.objects import Key, Object
 from tangram.model.pods import Placing
 from tangram.sandbox.placing.amounts import CPU, MEMORY, UNSAID, Amounts, requests_of
@@ -119,9 +120,8 @@ def read_pod(thing: Object) -> Pod:
 
 def trimmed(thing: Object) -> Object:
     """An object as kube-scheduler keeps and sends it: without who wrote which field, and without its type."""
-    metadata = {name: value for name, value in thing["metadata"].items() if name != "managedFields"}
     rest = {name: value for name, value in thing.items() if name not in ("kind", "apiVersion", "metadata")}
-    return {"metadata": metadata, **rest}
+    return {"metadata": unsigned(thing)["metadata"], **rest}
 
 
 def _resources(spec: Mapping[str, object]) -> frozenset[str]:

@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.stamp-installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos schemas image lock clean help
+.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos schemas image charts bundle release lock clean help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -97,6 +97,15 @@ schemas: testbed ## Write the shapes of the sandbox's kinds again, from a real A
 
 image: setup ## Make the container image in dist/ (REFRESH=1 looks for newer Debian packages; needs apt)
 	@$(BIN)/python -m shipping.image $(if $(REFRESH),--refresh)
+
+charts: setup ## Pack the charts in dist/, the same bytes each time; needs no helm
+	@$(BIN)/python -m shipping.charts
+
+bundle: setup ## Make the packages for clusters without internet in dist/: images with their tool, and charts
+	@$(BIN)/python -m shipping.bundle
+
+release: setup ## Make everything people install of the tagged commit, in dist/release/ (SNAPSHOT=1 of one without a tag)
+	@$(BIN)/python -m shipping.release $(if $(SNAPSHOT),--snapshot) $(if $(REFRESH),--refresh)
 
 # No index address, no file path and no date goes into the locks: they name versions and hashes, the reader picks the source.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

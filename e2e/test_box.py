@@ -177,20 +177,22 @@ def _open_files() -> int:
 
 async def test_nothing_of_the_machine_can_be_written_from_inside() -> None:
     script = """
-    for file in /etc/written /usr/written /var/written /proc/sys/vm/swappiness /proc/sys/kernel/pid_max; do
+    for file in /usr/written /var/written /proc/sys/vm/swappiness /proc/sys/kernel/pid_max $NOT_MINE; do
       (echo 60 > $file) 2>/dev/null && echo "$file was written"
     done
-    echo 10 > /proc/sys/kernel/panic; touch /run/mine /var/lib/mine /var/log/mine /dev/mine; echo done
+    echo 10 > /proc/sys/kernel/panic; touch $MINE /run/mine /var/lib/mine /var/log/mine /dev/mine; echo done
     """
+    settings = {"control": {"NOT_MINE": "/etc/mine"}, "n1": {"MINE": "/etc/mine"}}
     panic = Path("/proc/sys/kernel/panic").read_text(encoding="ascii")
     async with Box.open() as box:
         await box.add_room("n1", 1)
         for room in ("control", "n1"):
-            await box.start(f"writer-{room}", ["/bin/sh", "-c", script], room=room)
+            await box.start(f"writer-{room}", ["/bin/sh", "-c", script], room=room, env=settings[room])
             assert await box.wait(f"writer-{room}") == 0
             assert box.log(f"writer-{room}").split() == ["done"]
     assert Path("/proc/sys/kernel/panic").read_text(encoding="ascii") == panic
-    assert not any((Path(folder) / "mine").exists() for folder in ("/run", "/var/lib", "/var/log", "/dev"))
+    changed = ("/etc", "/run", "/var/lib", "/var/log", "/dev")
+    assert not any((Path(folder) / "mine").exists() for folder in changed)
 
 
 async def test_a_rooms_routes_lead_nowhere_else_and_no_name_server_is_known() -> None:

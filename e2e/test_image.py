@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.image_kit import (
+    EMULATORS,
     IMPORT_EVERYTHING,
     Made,
     as_image,
@@ -28,8 +29,6 @@ from testbed.api import path_of
 from testbed.box import REPOSITORY
 from testbed.cluster import Cluster
 from testbed.manifests import is_over, pod
-
-EMULATORS = {"arm64": "usr/bin/qemu-aarch64-static", "amd64": "usr/bin/qemu-x86_64-static"}
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,13 @@ from typing import Any
 
 import aiohttp
 
-from testbed import controlplane, kwok, node, watchers
+from testbed import controlplane, kwok, node, proxy, watchers
 from testbed.api import Api, ApiRefused, NotInTime, Object, path_of
 from testbed.binaries import Binaries, find_binaries
 from testbed.box import ENVIRONMENT, Box
 from testbed.controlplane import Credentials
 from testbed.errors import BedError
+from testbed.firstprocess import CONTROL
 from testbed.images import Image, busybox_image, pause_image
 from testbed.node import CONTAINERD_SOCKET, NodeNames
 from testbed.options import Options
@@ -108,6 +109,8 @@ class Cluster:
         for names in self.nodes:
             await self.until_node(names.name, _is_usable, within=START_LIMIT)
         await self._until(self._scheduler_answers, "the scheduler answers")
+        if self.options.services:
+            await self._start_proxies()
         if self.options.kwok_nodes:
             await self.box.start("kwok", kwok.command(self.programs, self.box.folder))
             say(f"{self.options.kwok_nodes} kwok nodes")
@@ -127,6 +130,17 @@ class Cluster:
 
         await self._until(listening, f"containerd of {names.name} listens")
         await self.load_image(*images, nodes=[names])
+
+    async def _start_proxies(self) -> None:
+        """After the nodes, which a proxy would wait for in steps of a second."""
+        rooms = {CONTROL: self.nodes[0].name, **{names.name: names.name for names in self.nodes}}
+        for room, name in rooms.items():
+            await self.box.start(f"route-{room}", proxy.route(room), room=room)
+            if await self.box.wait(f"route-{room}"):
+                raise BedError(f"{room} takes no route to Services: {_tail(self.box.log(f'route-{room}'))}")
+            files = self.box.folder.of_room(room)
+            command = proxy.command(self.programs, self.box.folder, self.credentials, files, name)
+            await self.box.start(f"{proxy.PROGRAM}-{room}", command, room=room)
 
     async def _api_answers(self) -> bool:
         try:

@@ -141,7 +141,7 @@ def controller_manager(
     programs: Programs, folder: ClusterFolder, credentials: Credentials, options: Options
 ) -> list[str | Path]:
     """All controllers, without an election."""
-    own = _own_kubeconfig(folder, credentials, "kube-controller-manager")
+    own = component_kubeconfig(folder, credentials, "kube-controller-manager")
     return [
         programs.path("kube-controller-manager"),
         f"--kubeconfig={own}",
@@ -174,7 +174,7 @@ def scheduler(
     port: int = SCHEDULER_PORT,
 ) -> list[str | Path]:
     """Write its configuration with these fields in it; return the command line. Of several each has its own name."""
-    own = _own_kubeconfig(folder, credentials, "kube-scheduler")
+    own = component_kubeconfig(folder, credentials, "kube-scheduler")
     file = folder.of_room(CONTROL).etc / f"{name}.json"
     file.write_text(
         json.dumps(
@@ -199,7 +199,8 @@ def scheduler(
     ]
 
 
-def _own_kubeconfig(folder: ClusterFolder, credentials: Credentials, name: str) -> Path:
+def component_kubeconfig(folder: ClusterFolder, credentials: Credentials, name: str) -> Path:
+    """The file by which a component of that name speaks to the API server as `system:NAME`."""
     file = folder.of_room(CONTROL).etc / f"{name}.conf"
     if not file.exists():
         pair = credentials.authority.issue(name, f"system:{name}")

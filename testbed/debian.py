@@ -89,6 +89,7 @@ TO_RUN: Final = (
     _program("unshare", "util-linux"),
     _program("mount", "mount"),
     _program("ip", "iproute2"),
+    _program("nft", "nftables"),
     Need("a static busybox", ("busybox-static",), lambda: _static_busybox() is not None),
 )
 TO_COMPILE_C: Final = (

@@ -20,6 +20,8 @@ class Options:
     controllers: bool = True
     """Whether controllers run. Without them nodes that exist only as objects stay as they were written, and nothing
     but the scheduler and its extenders acts on pods."""
+    services: bool = False
+    """Whether Services lead to their pods, from everywhere: kube-proxy runs in every room."""
     cdi: bool = True
     """Whether containerd resolves CDI names. Off is the recorded configuration of a node without CDI."""
     fsync: bool = False
@@ -37,5 +39,7 @@ class Options:
             raise BedError(
                 f"a cluster has 0 to {MOST_NODES} real nodes, not {self.nodes}: more load comes from kwok nodes"
             )
+        if self.services and not self.nodes:
+            raise BedError("Services lead to pods, and without a real node none runs: ask for 'nodes' too")
         if not 0 <= self.kwok_nodes <= 20_000:
             raise BedError(f"a cluster has 0 to 20000 kwok nodes, not {self.kwok_nodes}")

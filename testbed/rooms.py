@@ -75,6 +75,8 @@ def furnish(room: RoomFolder, hostname: str, own: Sequence[Path], *, first: bool
     for shown, private in (("/run", room.run), ("/var/lib", room.lib), ("/var/log", room.log)):
         linux.mount(private, Path(shown).resolve(), flags=linux.BIND)
     _show_again(kept)
+    if not first:
+        _own_settings(room)
     _own_system_folder()
     _own_devices()
     _no_names(room)
@@ -135,6 +137,14 @@ def _protect_kernel_settings(room: RoomFolder) -> None:
         plain = room.etc / name.replace("/", ".")
         plain.write_text(f"{value}\n", encoding="ascii")
         linux.mount(plain, settings / name, flags=linux.BIND)
+
+
+def _own_settings(room: RoomFolder) -> None:
+    """/etc of a node: the machine's, with what is written there kept in the room. Pods bring folders into it."""
+    kept, work = room.path / "settings", room.path / "settings-work"
+    for folder in (kept, work):
+        folder.mkdir(exist_ok=True)
+    linux.mount("overlay", "/etc", "overlay", data=f"lowerdir=/etc,upperdir={kept},workdir={work}")
 
 
 def _own_system_folder() -> None:

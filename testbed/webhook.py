@@ -99,10 +99,15 @@ class ScriptedWebhook:
 
     @classmethod
     @asynccontextmanager
-    async def serve(cls, box: Box, authority: Authority) -> AsyncGenerator["ScriptedWebhook"]:
-        """A webhook that listens inside the box, with a certificate of this authority, until the block ends."""
+    async def serve(
+        cls, box: Box, authority: Authority, *, service: str = ""
+    ) -> AsyncGenerator["ScriptedWebhook"]:
+        """A webhook that listens inside the box, with a certificate of this authority, until the block ends.
+
+        `service` is the one it can be called by too, as NAME.NAMESPACE.svc; where that leads is left to the caller.
+        """
         webhook = cls(authority)
-        identity = authority.issue("webhook", "webhook", addresses=[CONTROL_ADDRESS])
+        identity = authority.issue("webhook", "webhook", addresses=[CONTROL_ADDRESS, service or "localhost"])
         async with serve_inside(box, webhook._handle, identity=identity) as address:
             webhook._address = address
             yield webhook

@@ -25,16 +25,11 @@ def write_platform_archive(path: Path, name: str, image: PlatformImage) -> None:
     for_docker = [
         {
             "Config": f"blobs/sha256/{digest_of(image.config)}",
-            "RepoTags": [short_name(name)],
+            "RepoTags": [name],
             "Layers": [f"blobs/sha256/{layer.digest}" for layer in image.layers],
         }
     ]
     _write(path, {"index.json": _top(top), "manifest.json": _listed(for_docker)}, _blobs([image]))
-
-
-def short_name(name: str) -> str:
-    """As people write it: without the registry and folder that are meant when none is named."""
-    return name.removeprefix("docker.io/library/")
 
 
 def _naming(name: str) -> dict[str, str]:

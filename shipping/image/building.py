@@ -36,6 +36,8 @@ from shipping.image.wheels import Wheel, read_wheel
 
 BUDGET: Final = 150_000_000
 """Bytes that a node downloads, for each platform."""
+REPOSITORY: Final = "tangram.dev/cloud/tangram"
+"""The name inside the archives: what the charts ask for unless told of another registry."""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ def build(output: Path, progress: Progress, *, root: Path = ROOT, refresh: bool 
 def read_record(output: Path, version: str) -> Record | None:
     """What the last build in this folder made; nothing if there is none, or one that wrote other records."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
-        return msgspec.json.decode((output / _record_name(version)).read_bytes(), type=Record)
+        return msgspec.json.decode((output / record_name(version)).read_bytes(), type=Record)
     return None
 
 
@@ -131,7 +133,8 @@ def sbom_name(version: str, platform: Platform) -> str:
     return f"tangram-{version}-linux-{platform.name}.spdx.json"
 
 
-def _record_name(version: str) -> str:
+def record_name(version: str) -> str:
+    """The file in dist/ that says what the others are."""
     return f"tangram-{version}-image.json"
 
 
@@ -168,11 +171,11 @@ def _write(
     output: Path, project: Project, inputs: str, images: Sequence[PlatformImage], lists: dict[str, bytes]
 ) -> Record:
     version = project.version
-    name = f"docker.io/library/tangram:{version}"
+    name = f"{REPOSITORY}:{version}"
     index = index_of(images, labels_of(version, project.revision, project.created))
     output.mkdir(parents=True, exist_ok=True)
     # Without the record nothing half written is taken for whole.
-    (output / _record_name(version)).unlink(missing_ok=True)
+    (output / record_name(version)).unlink(missing_ok=True)
     write_index_archive(output / archive_name(version), name, index, images)
     names = [archive_name(version)]
     for image in images:
@@ -188,7 +191,7 @@ def _write(
         compressed_bytes={image.platform.name: image.size for image in images},
         files={one: _written(output / one) for one in names},
     )
-    (output / _record_name(version)).write_bytes(
+    (output / record_name(version)).write_bytes(
         msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
     )
     return record

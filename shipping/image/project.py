@@ -21,6 +21,8 @@ from shipping.image.tools import last_words, run
 ROOT: Final = Path(__file__).resolve().parents[2]
 LOCK: Final = "requirements/image.txt"
 _SETTING: Final = "SOURCE_DATE_EPOCH"
+REVISION_SETTING: Final = "TANGRAM_REVISION"
+"""Names the commit of sources that are a copy of it and no checkout, as a release has them."""
 _SOURCES: Final = ("src", "pyproject.toml", "README.md", "LICENSE", LOCK, "shipping")
 _EARLIEST: Final = 315532800
 """1980: the oldest time a wheel, which is a zip archive, can hold."""
@@ -31,7 +33,7 @@ class Project:
     root: Path
     version: str
     revision: str
-    """The commit, marked if files differ from it; empty outside a git checkout."""
+    """The commit, marked if files differ from it; empty outside a git checkout, unless told."""
     moment: int
     content: str
     """Changes when any file does that goes into the image or says how it is made."""
@@ -48,8 +50,9 @@ class Project:
 def read_project(root: Path = ROOT) -> Project:
     """The project as it stands in this folder."""
     version = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    commit = _git(root, "rev-parse", "HEAD")
-    changed = _git(root, "status", "--porcelain", "--", *_SOURCES) if commit else ""
+    told = os.environ.get(REVISION_SETTING, "")
+    commit = told or _git(root, "rev-parse", "HEAD")
+    changed = _git(root, "status", "--porcelain", "--", *_SOURCES) if commit and not told else ""
     return Project(
         root=root,
         version=version,

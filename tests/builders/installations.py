@@ -88,7 +88,7 @@ def workload(role: str = "gpu-device", **changes: Any) -> Workload:  # noqa: ANN
         "namespace": HOME,
         "name": f"tangram-{role}",
         "role": role,
-        "image": "tangram:0.1.0",
+        "image": "tangram.dev/cloud/tangram:0.1.0",
         "wanted": 2,
         "ready": 2,
         "current": True,

@@ -103,7 +103,7 @@ def test_a_machine_without_anything_is_told_everything_at_once(
     add(machine, "apt-get")
     sentence = refusal(*debian.TO_RUN, *debian.TO_COMPILE_C)
     assert (
-        "`apt-get install util-linux mount iproute2 busybox-static gcc libc6-dev pkg-config libseccomp-dev`"
+        "`apt-get install util-linux mount iproute2 nftables busybox-static gcc libc6-dev pkg-config libseccomp-dev`"
         in sentence
     )
 

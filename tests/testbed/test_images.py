@@ -1,6 +1,7 @@
 """Images of busybox: the layout other people's tools read, the cache, and what happens when something is missing."""
 
 import hashlib
+import io
 import json
 import os
 import signal
@@ -16,7 +17,8 @@ import pytest
 
 from testbed.cachefolder import cache_folder
 from testbed.errors import BedError
-from testbed.images import Image, busybox_image, pause_image, store
+from testbed.images import Image, busybox_image, pause_image, program_image, store
+from testbed.images.busybox import find_busybox
 from testbed.images.layers import File, Folder, Link, container_path, with_parents, write_layer
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -275,3 +277,22 @@ def wait_for_child(pid: int) -> int:
         assert time.monotonic() < deadline, f"process {pid} started nothing"
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     return int(children[0])
+
+
+def test_an_image_of_a_program_holds_it_alone_and_runs_it() -> None:
+    image = program_image("registry.example.com/busybox:v1", find_busybox())
+    files = blobs(image)
+    manifest = document(files, json.loads(files["index.json"])["manifests"][0])
+    (layer,) = manifest["layers"]
+    with tarfile.open(
+        fileobj=io.BytesIO(files[f"blobs/sha256/{layer['digest'].removeprefix('sha256:')}"])
+    ) as tar:
+        names = [(member.name, oct(member.mode)) for member in tar if member.isfile()]
+    assert names == [("usr/local/bin/busybox", "0o755")]
+    assert entrypoint(image) == ["/usr/local/bin/busybox"]
+    assert image.name == "registry.example.com/busybox:v1"
+
+
+def test_no_image_is_made_of_a_program_that_needs_libraries() -> None:
+    with pytest.raises(BedError, match="needs libraries"):
+        program_image("registry.example.com/python:v1", Path(sys.executable).resolve())

@@ -18,7 +18,9 @@ from tangram.cli.agents import gpu_aware_manual as gpu_aware
 from tangram.cli.agents import manual as agents
 from tangram.cli.failures import InputError
 from tangram.cli.hardware import manual as hardware
+from tangram.cli.images import manual as images
 from tangram.cli.installing import manual as installing
+from tangram.cli.migrating import manual as migrating
 from tangram.cli.plain import clean
 from tangram.cli.usage import usage_sentence
 
@@ -44,6 +46,9 @@ app.command("tangram.cli.hardware.top:top", name="top", help=hardware.TOP)
 app.command("tangram.cli.hardware.doctor:doctor", name="doctor", help=hardware.DOCTOR)
 app.command("tangram.cli.installing.preflight:preflight", name="preflight", help=installing.PREFLIGHT)
 app.command("tangram.cli.installing.verify:verify", name="verify", help=installing.VERIFY)
+app.command("tangram.cli.installing.cleanup:cleanup", name="cleanup", help=installing.CLEANUP)
+app.command("tangram.cli.migrating.app:app", name="migrate", help=migrating.MIGRATE)
+app.command("tangram.cli.images.app:app", name="images", help=images.IMAGES)
 app.command("tangram.cli.agents.gpu_device:gpu_device", name="gpu-device", help=agents.GPU_DEVICE)
 app.command("tangram.cli.agents.gpu_label:gpu_label", name="gpu-label", help=agents.GPU_LABEL)
 app.command("tangram.cli.agents.gpu_aware:app", name="gpu-aware", help=gpu_aware.GPU_AWARE)

@@ -6,6 +6,7 @@ code: the agent of every GPU node pays for what stands at the top of a file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -64,11 +65,12 @@ def _mxsmi(where: str | None, conditions: Conditions) -> Driver:
 
 def _mtml(where: str | None, conditions: Conditions) -> Driver:
     from tangram.drivers.mtml.driver import MtmlDriver  # noqa: PLC0415 - the reason stands at the top
+    from tangram.drivers.mtml.locate import library_in  # noqa: PLC0415 - the reason stands at the top
 
     if where is not None and not Path(where).is_file():
         raise DriverError(Kind.NO_LIBRARY, f"{where} is no file; name the vendor's library", call="dlopen")
     return MtmlDriver(
-        where,
+        where or library_in(os.environ),
         limit=conditions.limit,
         sysfs=conditions.at("/sys"),
         sgpu_km=conditions.at("/proc/sgpu_km"),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from tangram.wire import loose
 
 
@@ -24,6 +26,33 @@ def fields_of(thing: Mapping[str, object], manager: str, *path: str) -> frozense
             keys = loose.members(_below(fields, path))
             found |= {key.removeprefix("f:") for key in keys if key.startswith("f:")}
     return frozenset(found)
+
+
+def owners_below(thing: Mapping[str, object], *path: str) -> dict[str, frozenset[str]]:
+    """Whoever owns each field right below the path, or anything in it, by the field's name.
+
+    An element of a list is named by its key where that is a single one: a condition by its type.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for manager, fields in _entries(thing):
+        for key in loose.members(_below(fields, path)):
+            name = _field_name(key)
+            if name:
+                found[name] = found.get(name, frozenset()) | {manager}
+    return found
+
+
+def _field_name(key: str) -> str:
+    """The name in `f:name` or `k:{"type":"name"}`; empty for all else, such as the map itself."""
+    if key.startswith("f:"):
+        return key.removeprefix("f:")
+    if not key.startswith("k:"):
+        return ""
+    try:
+        keys = list(loose.members(msgspec.json.decode(key.removeprefix("k:"))).values())
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
+    return loose.text(keys[0]) if len(keys) == 1 else ""
 
 
 def _entries(thing: Mapping[str, object]) -> Iterator[tuple[str, object]]:

@@ -56,6 +56,24 @@ def test_a_namespace_that_is_none_is_refused_with_what_to_write(text: str) -> No
     assert len(answer.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        pytest.param((), "/etc/containerd/config.toml", id="usual"),
+        pytest.param(("--root", "/proc"), "/proc/etc/containerd/config.toml", id="below the root"),
+        pytest.param(
+            ("--root", "/proc", "--runtime-config", "/host/etc/config.toml"),
+            "/host/etc/config.toml",
+            id="given",
+        ),
+    ],
+)
+def test_the_runtimes_file_is_read_where_it_is_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...], file: str
+) -> None:
+    assert launched(monkeypatch, tmp_path, *words).settings.runtime_file == Path(file)
+
+
 def test_help_explains_the_option_and_shows_it() -> None:
     text = " ".join(run("gpu-device", "--help").out.replace("│", " ").split())
     assert "Follow the ConfigMap metax-device-config, or device-config, in this namespace" in text

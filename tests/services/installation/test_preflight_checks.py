@@ -331,7 +331,8 @@ def test_a_tangram_that_runs_already() -> None:
     ("helm", "outcome", "says"),
     [
         pytest.param(Helm(), "skip", "no helm on the PATH", id="none"),
-        pytest.param(Helm("v2.17.0"), "fail", "3.0.0 is the oldest", id="second"),
+        pytest.param(Helm("v2.17.0"), "fail", "3.1.0 is the oldest", id="second"),
+        pytest.param(Helm("v3.0.3"), "fail", "3.1.0 is the oldest", id="without-lookup"),
         pytest.param(Helm("v3.7.2"), "warn", "not from a registry", id="before-registries"),
         pytest.param(Helm("v3.8.0"), "ok", "v3.8.0", id="registries"),
         pytest.param(Helm("v4.1.0"), "ok", "v4.1.0", id="fourth"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipping.image.archives import short_name, write_index_archive, write_platform_archive
+from shipping.image.archives import write_index_archive, write_platform_archive
 from shipping.image.layers import Layer, write_layer
 from shipping.image.oci import PlatformImage, describe, digest_of, index_of, labels_of
 from shipping.image.platforms import PLATFORMS
@@ -26,7 +26,7 @@ TREE: dict[str, Entry] = {
     "usr/bin/short": Link("tool"),
     f"usr/{'long' * 60}": File(b"x"),
 }
-NAME = "docker.io/library/tangram:1.0"
+NAME = "tangram.dev/cloud/tangram:1.0"
 
 
 def test_a_layer_holds_the_tree_in_order_and_everything_is_roots(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_the_archive_of_one_platform_is_also_one_for_docker(tmp_path: Path) -> N
     write_platform_archive(tmp_path / "one.tar", NAME, image)
     with tarfile.open(tmp_path / "one.tar") as archive:
         (listed,) = json.loads(read(archive, "manifest.json"))
-        assert listed["RepoTags"] == ["tangram:1.0"]
+        assert listed["RepoTags"] == [NAME]
         assert read(archive, listed["Config"]) == image.config
         for name, layer in zip(listed["Layers"], image.layers, strict=True):
             assert read(archive, name) == layer.path.read_bytes()
@@ -144,11 +144,6 @@ def test_what_a_node_downloads_is_layers_and_documents() -> None:
         PLATFORMS[0], b"12", b"345", (Layer("d", "i", 10, Path("x")), Layer("d", "i", 20, Path("x")))
     )
     assert image.size == 35
-
-
-def test_a_name_is_shown_as_people_write_it() -> None:
-    assert short_name(NAME) == "tangram:1.0"
-    assert short_name("registry.example/a/b:1") == "registry.example/a/b:1"
 
 
 def test_a_document_is_named_by_its_bytes() -> None:

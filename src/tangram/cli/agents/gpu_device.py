@@ -78,6 +78,15 @@ def gpu_device(
         "/run/tangram"
     ),
     device_root: Annotated[_Folder, Parameter(help="Where the host has its device nodes.")] = Path("/dev"),
+    runtime_config: Annotated[
+        Path | None,
+        Parameter(
+            metavar="FILE",
+            show_default=False,
+            help="containerd's configuration, which says whether CDI is on; etc/containerd/config.toml below "
+            "--root if not given.",
+        ),
+    ] = None,
     kubeconfig: KubeconfigOption = None,
     metrics_address: MetricsAddressOption = "0.0.0.0:9394",
     logs: LogArguments | None = None,
@@ -93,7 +102,7 @@ def gpu_device(
         device_root=str(device_root),
         config_folder=config,
         config_namespace=_namespace(config_namespace),
-        runtime_file=host / "etc/containerd/config.toml",
+        runtime_file=runtime_config or host / "etc/containerd/config.toml",
         delivery=_delivery(cdi),
         injection=_injection(mthreads_injection),
         healthy_interval=_interval(healthy_interval),

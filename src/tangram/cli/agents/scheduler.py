@@ -16,6 +16,7 @@ from tangram.cli.agents.options import KubeconfigOption, LogArguments, connectio
 from tangram.cli.failures import InputError
 from tangram.daemon.endpoints import Address, read_address
 from tangram.daemon.errors import SettingError
+from tangram.services.scheduler.configuration import Configuration
 from tangram.services.scheduler.launch import Launch, run
 from tangram.services.scheduler.settings import (
     HAMI_NAME,
@@ -142,8 +143,12 @@ def scheduler(
 
 def _print_config(settings: SchedulerSettings, names: tuple[str, ...]) -> int:
     lease = settings.lease
+    try:
+        renamed = Configuration(devices=settings.device_config).load().devices.renamed
+    except SettingError as error:
+        raise InputError(str(error)) from None
     written = scheduler_configuration(
-        extender_entry(f"http://{settings.extender or '127.0.0.1:8080'}"),
+        extender_entry(f"http://{settings.extender or '127.0.0.1:8080'}", renamed=renamed),
         names,
         lease=None if lease is None else (lease.namespace, lease.name),
     )

@@ -1,1 +1,1 @@
-"""The commands around an installation: `tangram preflight` before it, `tangram verify` after it."""
+"""The commands around an installation: `preflight` before it, `verify` after it, `cleanup` when it has gone."""

@@ -43,3 +43,24 @@ you may not see is skipped, with a sentence.
 Exit status: 0 all is well, 1 something is not, 2 the command line could not
 be read.
 """
+
+CLEANUP: Final = """Remove what an installation wrote beside its charts, after it was uninstalled.
+
+The charts do it by themselves; this is for what was installed otherwise:
+  tangram cleanup
+
+What would be removed, name by name:
+  tangram cleanup --dry-run -o json
+
+After an installation of the vendor's chart, in a namespace of its own:
+  tangram cleanup --chart metax-gpu-extensions -n metax
+
+Only these nodes:
+  tangram cleanup --node gpu-1 gpu-2
+
+Waits until Tangram's pods have ended. Labels, annotations, conditions and
+amounts of nodes go if Tangram was the last to write them. What stays is told,
+with the reason (docs/uninstall.md).
+Exit status: 0 all is removed, 1 something could not be, 2 the command line
+could not be read.
+"""

@@ -20,6 +20,7 @@ from tangram.drivers.ways import Conditions
 from tangram.kube.api import Api
 from tangram.kube.connection import find_connection
 from tangram.services.gpu_device.agent import Agent
+from tangram.services.gpu_device.device_object import MANAGER
 from tangram.services.gpu_device.hardware import LIMIT_S, Hardware
 from tangram.services.gpu_device.settings import AgentSettings
 
@@ -60,7 +61,8 @@ def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
 async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[str, str]) -> int:
     conditions = Conditions(root=launch.root, limit=LIMIT_S / 2)
     hardware = Hardware(lambda: open_driver(launch.driver, conditions=conditions))
-    async with Api(find_connection(launch.kubeconfig, environment), agent=COMPONENT) as api:
+    # Whoever cleans up goes by the names of writers, and MetaX's plugin calls itself gpu-device as well.
+    async with Api(find_connection(launch.kubeconfig, environment), agent=MANAGER) as api:
         return await Agent(launch.settings, api, hardware).serve(supervisor, launch.address)
 
 

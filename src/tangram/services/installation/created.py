@@ -109,12 +109,18 @@ GRANTED: Final[tuple[Rule, ...]] = (
     {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
     {
         "apiGroups": [ADMISSION],
-        "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+        "resources": ["mutatingwebhookconfigurations"],
         "resourceNames": [NAME],
         "verbs": ["get", "watch", "patch"],
     },
+    {
+        "apiGroups": [ADMISSION],
+        "resources": ["validatingwebhookconfigurations"],
+        "resourceNames": [NAME],
+        "verbs": ["get", "watch"],
+    },
 )
-"""The scheduler's ClusterRole."""
+"""The scheduler's ClusterRole, on a Kubernetes of today."""
 
 
 def made_on(version: Minor | None) -> tuple[Made, ...]:
@@ -123,13 +129,21 @@ def made_on(version: Minor | None) -> tuple[Made, ...]:
     return tuple(each for each in _EVERYTHING if each.first <= asked < each.before)
 
 
-def trial_role(name: str) -> dict[str, Any]:
+def granted_on(version: Minor | None) -> list[Rule]:
+    """The same on a Kubernetes of that version, on which there may be a second webhook to write to."""
+    *rest, second = GRANTED
+    if (version or POLICIES) >= POLICIES:
+        return [*rest, second]
+    return [*rest, second | {"verbs": [*second["verbs"], "patch"]}]
+
+
+def trial_role(name: str, version: Minor | None) -> dict[str, Any]:
     """A ClusterRole with the scheduler's rights, to see whether they may be handed out."""
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRole",
         "metadata": {"name": name},
-        "rules": list(GRANTED),
+        "rules": granted_on(version),
     }
 
 

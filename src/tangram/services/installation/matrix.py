@@ -39,7 +39,8 @@ OLDEST_DOCKER: Final[Version] = (18, 9, 3)
 CONTAINERD_CDI_BY_CHOICE: Final[Version] = (1, 7, 0)
 CONTAINERD_CDI: Final[Version] = (2, 0, 0)
 CRIO_CDI: Final[Version] = (1, 23, 0)
-OLDEST_HELM: Final[Version] = (3, 0, 0)
+OLDEST_HELM: Final[Version] = (3, 1, 0)
+"""The first whose templates can look into the cluster."""
 HELM_WITH_REGISTRIES: Final[Version] = (3, 8, 0)
 
 HOSTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
@@ -146,7 +147,7 @@ ROWS: Final[tuple[Row, ...]] = (
         ("S2-4",),
         "koordinator-switches",
     ),
-    Row("Helm", _from(OLDEST_HELM), "the charts, from files", ("M11",), "helm"),
+    Row("Helm", _from(OLDEST_HELM), "the charts, from files", ("M11", "lookup"), "helm"),
     Row("Helm", _from(HELM_WITH_REGISTRIES), "the charts, from a registry", ("T10",), "helm"),
     Row(
         "MetaX GPU Operator, GPU Extensions",

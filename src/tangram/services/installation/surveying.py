@@ -69,10 +69,13 @@ async def _ask_rights(api: Api, ground: Ground, wanted: Iterable[Made]) -> None:
     ground.rights = await side_by_side(
         {each.kind: may(api, _right(each, ground.namespace)) for each in wanted}
     )
-    handed = {"clusterroles": created.trial_role, "clusterrolebindings": created.trial_binding}
+    handed = {
+        "clusterroles": created.trial_role(_unique(), ground.version),
+        "clusterrolebindings": created.trial_binding(_unique()),
+    }
     tried = await side_by_side(
         {
-            kind: would_make(api, f"/apis/{created.RBAC}/v1/{kind}", thing(_unique()))
+            kind: would_make(api, f"/apis/{created.RBAC}/v1/{kind}", thing)
             for kind, thing in handed.items()
             if ground.rights.get(f"{kind}.{created.RBAC}")
         }

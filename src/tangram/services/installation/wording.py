@@ -15,9 +15,9 @@ def some_of(names: Sequence[str], most: int = MOST_NAMED) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def counted(count: int, thing: str) -> str:
-    """A number with its noun: 1 node, 2 nodes."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+def counted(count: int, thing: str, several: str = "") -> str:
+    """A number with its noun: 1 node, 2 nodes; `several` where an s does not make it many."""
+    return f"{count} {thing}" if count == 1 else f"{count} {several or thing + 's'}"
 
 
 def by_value(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -47,7 +47,7 @@ def our_workloads(things: Iterable[Mapping[str, Any]], kind: str) -> Iterator[Wo
         metadata, spec = loose.members(thing.get("metadata")), loose.members(thing.get("spec"))
         status = loose.members(thing.get("status"))
         template = loose.members(loose.members(spec.get("template")).get("spec"))
-        for role, image in _roles(template):
+        for role, image in roles_in(template):
             wanted, ready, updated = _counts(kind, spec, status)
             seen = loose.integer(status.get("observedGeneration")) or 0
             yield Workload(
@@ -78,7 +78,7 @@ def _counts(kind: str, spec: Mapping[str, object], status: Mapping[str, object])
     return count(spec, "replicas", 1), count(status, "readyReplicas"), count(status, "updatedReplicas")
 
 
-def _roles(template: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def roles_in(template: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """The services of ours in a pod, each with its image."""
     for each in loose.elements(template.get("containers")):
         container = loose.members(each)

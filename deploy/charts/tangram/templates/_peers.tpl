@@ -1,0 +1,44 @@
+{{/*
+Schedulers of others that run in this cluster, as JSON: {hami: [{name, account}], koordinator: [...]}.
+
+Two schedulers that answer to one name place the same pods, so a name is taken only where nobody else serves it. A
+program is known by what runs, as `tangram doctor --cluster` knows it: its command, its image or its container's name.
+Tenants can make a Deployment called anything; what they cannot make is a ClusterRoleBinding, and a scheduler has one.
+One without replicas places nothing. Ours is never found, because none of its containers is called so.
+
+Without a cluster to ask, as in `helm template`, nobody is found.
+*/}}
+{{- define "tangram.peers" -}}
+{{- /* Asked once for a rendering: several templates want to know, and in a large cluster the lists are long. */ -}}
+{{- if not (hasKey .Values "foundPeers") -}}
+{{- $_ := set .Values "foundPeers" (include "tangram.look-for-peers" .) -}}
+{{- end -}}
+{{- .Values.foundPeers -}}
+{{- end -}}
+
+{{- define "tangram.look-for-peers" -}}
+{{- $parts := dict "vgpu-scheduler-extender" "hami" "hami-scheduler" "hami" "koord-scheduler" "koordinator" -}}
+{{- $found := dict "hami" list "koordinator" list -}}
+{{- $bound := dict -}}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items -}}
+{{- range .subjects -}}
+{{- if eq .kind "ServiceAccount" -}}{{- $_ := set $bound (printf "%s:%s" .namespace .name) true -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range (lookup "apps/v1" "Deployment" "" "").items -}}
+{{- $pod := .spec.template.spec -}}
+{{- $account := printf "%s:%s" .metadata.namespace ($pod.serviceAccountName | default "default") -}}
+{{- $part := "" -}}
+{{- range $pod.containers -}}
+{{- $image := regexReplaceAll "[:@].*$" (base .image) "" -}}
+{{- $program := base (first (.command | default (list ""))) -}}
+{{- range list $program $image .name -}}{{- $part = $part | default (index $parts .) -}}{{- end -}}
+{{- end -}}
+{{- if and $part (hasKey $bound $account) (ne (int .spec.replicas) 0) -}}
+{{- $name := printf "%s/%s" .metadata.namespace .metadata.name -}}
+{{- $one := dict "name" $name "account" (printf "system:serviceaccount:%s" $account) -}}
+{{- $_ := set $found $part (append (index $found $part) $one) -}}
+{{- end -}}
+{{- end -}}
+{{- $found | toJson -}}
+{{- end -}}

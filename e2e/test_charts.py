@@ -1,0 +1,264 @@
+"""The charts, rendered by real helm in every case that people may choose, and taken by a real API server."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from builders.charts.cases import CHARTS, EXTENSIONS, NEWEST, NOTED, TANGRAM, Case, case_named, cases
+from builders.charts.goldens import CHARTS as FOLDER
+from builders.charts.goldens import (
+    GOLDENS,
+    Object,
+    by_key,
+    golden_file,
+    keep,
+    objects_of,
+    without_version,
+    written,
+)
+from e2e.charts_kit import Helm
+from testbed.binaries import find_binaries
+from testbed.cluster import Cluster
+from testbed.options import Options
+
+REFRESH = "TANGRAM_REFRESH" in os.environ
+ALL = [pytest.param(case, id=f"{case.chart}-{case.name}") for chart in CHARTS for case in cases(chart)]
+
+pytestmark = pytest.mark.smoke
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(tmp_path_factory.mktemp("helm"))
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_helm_makes_of_a_case_what_is_kept_of_it(helm: Helm, case: Case) -> None:
+    objects = helm.render(case)
+    if REFRESH:
+        keep(case, objects)
+    assert golden_file(case).read_text("utf-8") == written(case, objects)
+    assert by_key(objects_of(case)) == by_key(objects)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_helm_finds_nothing_wrong_with_a_case(helm: Helm, case: Case) -> None:
+    found = helm.lint(case)
+    assert (found.returncode, found.stdout.strip(), found.stderr.strip()) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("chart", "name"),
+    [pytest.param(chart, name, id=f"{chart}-{name}") for chart in CHARTS for name in NOTED[chart]],
+)
+def test_people_read_after_an_installation_what_is_kept(helm: Helm, chart: str, name: str) -> None:
+    file = GOLDENS / chart / "notes" / f"{name}.txt"
+    said = without_version(chart, helm.notes(case_named(chart, name)))
+    if REFRESH:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(said, "utf-8")
+    assert said == file.read_text("utf-8")
+
+
+NO_SUCH = "value must be 'left out: there is no such option; here are "
+
+
+@pytest.mark.parametrize(
+    ("chart", "given", "sentence"),
+    [
+        pytest.param(
+            TANGRAM,
+            "regsitry=x",
+            f"at '/regsitry': {NO_SUCH}certificates, cleanup, deployExtenderGPUAware, gpuAware, gpuDevice, gpuLabel, "
+            "imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
+            id="an option misspelled",
+        ),
+        pytest.param(
+            TANGRAM,
+            "scheduler.replica=3",
+            f"at '/scheduler/replica': {NO_SUCH}clientCA, config, deviceConfig, enabled, kubeScheduler, "
+            "legacyMetrics, log, name, nodeSelector, profiles, replicas, resources, tolerations, trustedAccounts, "
+            "trustedAgentAccounts and webhook'",
+            id="one inside another",
+        ),
+        pytest.param(
+            TANGRAM,
+            "devices.mthreads.enabled=true",
+            f"at '/devices': {NO_SUCH}certificates, cleanup, deployExtenderGPUAware, gpuAware, gpuDevice, gpuLabel, "
+            "imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
+            id="an option of HAMi's",
+        ),
+        pytest.param(
+            TANGRAM,
+            "scheduler.log.dir=/x",
+            f"at '/scheduler/log/dir': {NO_SUCH}format and level'",
+            id="an option that only others have",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuLabel.enabled=false",
+            f"at '/gpuLabel/enabled': {NO_SUCH}driver, log and resources'",
+            id="an option of the other chart",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "log.level=verbose",
+            "at '/log/level': value must be one of 'debug', 'info', 'warning', 'warn', 'error', 'fatal'",
+            id="no level",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "log.maxAge=26",
+            "at '/log/maxAge': value must be 'a number of weeks, days or hours, such as 1w, 7d or 168h'",
+            id="a time without its unit",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "pullPolicy=always",
+            "at '/pullPolicy': value must be one of 'IfNotPresent', 'Always', 'Never'",
+            id="a policy in small letters",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuDevice.healthyInterval=-1",
+            "at '/gpuDevice/healthyInterval': value must be 'a whole number of seconds up to 3600, or 0 for no health "
+            "checks'",
+            id="less than nothing",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuAware.scoreWeight=heavy",
+            "at '/gpuAware/scoreWeight': value must be 'a number from 0 to 999999 with at most six decimals, such as "
+            '"1.0"\'',
+            id="a weight that is no number",
+        ),
+        pytest.param(
+            TANGRAM,
+            "imagePullSecrets={my-registry}",
+            "at '/imagePullSecrets': value must be 'a list of Secrets by name, such as [{name: my-registry}]'",
+            id="names where references belong",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuDevice.nodeSelector.ready=true",
+            "at '/gpuDevice/nodeSelector': value must be 'labels of nodes, each a text, such as gpu-served-by: tangram; "
+            'for numbers and true write quotes, as in "1"\'',
+            id="a label that is no text",
+        ),
+        pytest.param(
+            TANGRAM,
+            "scheduler.tolerations[0].effect=NoStart",
+            "at '/scheduler/tolerations': value must be 'a list of tolerations as in a pod, each with any of key, operator, "
+            "value, effect and tolerationSeconds'",
+            id="an effect that nobody knows",
+        ),
+        pytest.param(
+            TANGRAM,
+            "scheduler.profiles.hami=maybe",
+            "at '/scheduler/profiles/hami': value must be one of 'auto', true, false",
+            id="neither on nor off",
+        ),
+        pytest.param(
+            TANGRAM,
+            "scheduler.config.nodePolicy=random",
+            "at '/scheduler/config/nodePolicy': value must be one of 'binpack', 'spread', 'frag'",
+            id="a policy that nobody knows",
+        ),
+        pytest.param(
+            TANGRAM,
+            "monitoring.serviceMonitor.interval=often",
+            "at '/monitoring/serviceMonitor/interval': value must be 'a time such as 30s or 1m'",
+            id="no time",
+        ),
+        pytest.param(
+            TANGRAM,
+            "certificates.source=cert-manager",
+            "certificates.source is cert-manager and certificates.issuerRef.name is empty: an Issuer signs the "
+            "certificate; write certificates.issuerRef.name, and certificates.issuerRef.kind=ClusterIssuer if it is "
+            "one.",
+            id="an option without the one it needs",
+        ),
+        pytest.param(
+            TANGRAM,
+            "scheduler.kubeScheduler.enabled=false",
+            "scheduler.kubeScheduler.enabled is false and scheduler.clientCA is empty: nobody could call tangram then; "
+            "write the name of a ConfigMap of this namespace whose ca.crt has signed the certificate that your "
+            "kube-scheduler calls with (docs/install.md).",
+            id="a scheduler that nobody calls",
+        ),
+    ],
+)
+def test_a_wrong_option_is_answered_with_a_sentence(
+    helm: Helm, chart: str, given: str, sentence: str
+) -> None:
+    ended = helm.run("template", "x", str(FOLDER / chart), "--set", given)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.count(sentence) == 1, ended.stderr
+    assert ended.stderr.count("value must be") + ended.stderr.count("execution error") == 1, ended.stderr
+
+
+def test_a_cluster_that_is_too_old_is_refused_with_what_is_needed(helm: Helm) -> None:
+    for chart in CHARTS:
+        ended = helm.run("template", "x", str(FOLDER / chart), "--kube-version", "1.22.17")
+        assert ended.returncode == 1
+        assert (
+            "chart requires kubeVersion: >=1.23.0-0 which is incompatible with Kubernetes v1.22.17"
+            in ended.stderr
+        )
+
+
+@pytest_asyncio.fixture(scope="module")
+async def plain() -> AsyncIterator[Cluster]:
+    """A cluster without nodes of any kind: only its API server is asked."""
+    async with Cluster.open(Options(nodes=0)) as running:
+        defined = await running.kubectl("apply", "-f", str(GOLDENS / "definitions.yaml"))
+        assert defined.status == 0, defined.errors
+        for name in (
+            "servicemonitors.monitoring.coreos.com",
+            "podmonitors.monitoring.coreos.com",
+            "certificates.cert-manager.io",
+        ):
+            ready = await running.kubectl(
+                "wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s"
+            )
+            assert ready.status == 0, ready.errors
+        yield running
+
+
+def distinct(version: str) -> dict[str, Object]:
+    """Every object of every case for clusters of that version once, whatever it is called."""
+    found: dict[str, Object] = {}
+    for case in (each for chart in CHARTS for each in cases(chart)):
+        if case.kube == version:
+            found |= {json.dumps(thing, sort_keys=True): thing for thing in objects_of(case)}
+    return found
+
+
+async def test_a_real_api_server_takes_every_object_of_every_case_and_knows_each_field(
+    plain: Cluster,
+) -> None:
+    assert f"v{NEWEST}" == find_binaries().version("kubernetes")
+    things = list(distinct(NEWEST).values())
+    for namespace in sorted({each["metadata"].get("namespace", "default") for each in things}):
+        made = await plain.kubectl("create", "namespace", namespace)
+        assert made.status == 0 or "already exists" in made.errors
+    text = "\n---\n".join(json.dumps(each) for each in things)
+    taken = await plain.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=text)
+    assert (taken.status, taken.errors) == (0, "")
+    assert len(taken.output.splitlines()) == len(things)
+
+
+async def test_a_real_api_server_would_refuse_a_misspelled_field_of_every_kind(plain: Cluster) -> None:
+    kinds = {each["kind"]: each for each in distinct(NEWEST).values() if "spec" in each}
+    for kind, thing in kinds.items():
+        wrong = thing | {
+            "spec": thing["spec"] | {"selektor": {}},
+            "metadata": thing["metadata"] | {"name": "wrong"},
+        }
+        refused = await plain.kubectl(
+            "apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=json.dumps(wrong)
+        )
+        assert "selektor" in refused.errors, kind

@@ -1,0 +1,38 @@
+"""`python -m shipping.bundle`: make the offline packages, say where they are, or say in a sentence why not."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from shipping.bundle.building import bundle
+from shipping.bundle.errors import BundleError
+from shipping.charts.errors import ChartError
+from shipping.image.errors import ImageError
+from shipping.image.progress import Progress
+from shipping.image.project import ROOT
+from tangram.services.images.errors import ImagesError
+
+
+def main(words: list[str] | None = None) -> int:
+    """The command; its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m shipping.bundle", description="Make the offline packages."
+    )
+    parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the files (dist/)")
+    asked = parser.parse_args(words)
+    try:
+        bundle(asked.output, Progress(sys.stdout))
+    except (BundleError, ChartError, ImageError, ImagesError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except OSError as error:  # a full disk, a folder that vanished or may not be written
+        sys.stderr.write(f"The packages could not be made: {error}.\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped. What was fetched is kept; the same call goes on from there.\n")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""`make bundle`: image, charts and the tool, together in the packages that go to clusters without internet."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shipping.bundle.package import contents, package_name, write_package
+from shipping.bundle.runfile import run_file_name, write_run_file
+from shipping.charts.packing import pack
+from shipping.image.building import archive_name, build
+from shipping.image.progress import Progress
+from shipping.image.project import ROOT, read_project
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The files in dist/."""
+
+    run_file: Path
+    package: Path
+    base: Path
+
+
+def bundle(output: Path, progress: Progress, *, root: Path = ROOT) -> Bundle:
+    """The packages of the working tree `root` in the folder `output`, with all that they are made of."""
+    project = read_project(root)
+    version = project.version
+    build(output, progress, root=root)
+    charts = pack(output, root)
+    made = Bundle(
+        output / run_file_name(version),
+        output / package_name(version, base=False),
+        output / package_name(version, base=True),
+    )
+    with progress.step(f"Writing {made.run_file}"):
+        write_run_file(output / archive_name(version), version, made.run_file)
+    with progress.step(f"Writing {made.package}"):
+        write_package(made.package, contents(root, version, charts, made.run_file), project.moment)
+        write_package(made.base, contents(root, version, charts, None), project.moment)
+    for path in (made.run_file, made.package, made.base):
+        progress.say(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return made

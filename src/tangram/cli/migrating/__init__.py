@@ -1,0 +1,1 @@
+"""The commands that bring people here from other software: `tangram migrate`."""

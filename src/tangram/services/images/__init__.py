@@ -1,0 +1,1 @@
+"""Images from a file to where they are needed: a registry, or the container runtime of this machine."""

@@ -1,0 +1,232 @@
+"""In which cases each chart is rendered: as it is, with every option changed, on older clusters, under other names.
+
+An option that only counts where another is set stands on the case that sets it, and is compared with that one. What
+each case gives is kept in `tests/data/charts`; `e2e/test_charts.py` renders them with helm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+Values = Mapping[str, Any]
+
+TANGRAM, EXTENSIONS = "tangram", "metax-gpu-extensions"
+CHARTS: Final = (TANGRAM, EXTENSIONS)
+DEFAULT: Final = "default"
+NEWEST: Final = "1.36.3"
+OLDER: Final = ("1.23.17", "1.25.16", "1.27.16", "1.28.15", "1.30.14")
+HOMES: Final = {TANGRAM: "tangram", EXTENSIONS: "metax-gpu"}
+
+NOTED: Final = {
+    TANGRAM: (DEFAULT, "deployExtenderGPUAware", "scheduler.enabled", "scheduler.kubeScheduler.enabled"),
+    EXTENSIONS: (DEFAULT, "deployExtenderGPUAware"),
+}
+"""Cases of which it is also kept what people read after an installation."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    chart: str
+    name: str
+    values: Values = {}
+    """What is set beyond what the case under it sets."""
+    on: str = ""
+    """The case it is compared with; none for the default, which is kept whole."""
+    kube: str = NEWEST
+    namespace: str
+    release: str
+
+
+def cases(chart: str) -> list[Case]:
+    """The default first, and every case after the one it stands on."""
+    options = {**SHARED, **(OF_TANGRAM if chart == TANGRAM else {})}
+    beside = _BESIDE if chart == TANGRAM else {}
+    home = HOMES[chart]
+    plain = Case(chart=chart, name=DEFAULT, namespace=home, release=chart)
+
+    def another(name: str, **changed: Any) -> Case:  # noqa: ANN401 - whatever a case has
+        return msgspec.structs.replace(plain, name=name, on=changed.pop("on", DEFAULT), **changed)
+
+    return [
+        plain,
+        *(another(name, values=values) for name, values in options.items()),
+        *(
+            another(name, values=values, on=on)
+            for on, more in {**_SHARED_BESIDE, **beside}.items()
+            for name, values in more.items()
+        ),
+        *(another(f"kubernetes-{version.rpartition('.')[0]}", kube=version) for version in OLDER),
+        another("kubernetes-of-a-vendor", kube="v1.30.4-eks-a1b2c3"),
+        another("namespace-kube-system", namespace="kube-system"),
+        another("release-with-a-generated-name", release=f"{chart}-1731000000"),
+    ]
+
+
+def case_named(chart: str, name: str) -> Case:
+    (found,) = [each for each in cases(chart) if each.name == name]
+    return found
+
+
+def values_of(case: Case) -> dict[str, Any]:
+    """Everything that is set, for helm."""
+    under = values_of(case_named(case.chart, case.on)) if case.on else {}
+    return _joined(under, case.values)
+
+
+def leaves(values: Values, above: str = "") -> Iterator[tuple[str, object]]:
+    """Every option with its value. A map that is empty is one, since people fill it."""
+    for key, value in values.items():
+        path = f"{above}{key}"
+        if isinstance(value, dict) and value:
+            yield from leaves(value, f"{path}.")  # pyright: ignore[reportUnknownArgumentType] - a map of JSON
+        else:
+            yield path, value
+
+
+def _joined(under: Values, over: Values) -> dict[str, Any]:
+    made = dict(under)
+    for key, value in over.items():
+        below = made.get(key)
+        made[key] = _joined(below, value) if isinstance(below, dict) and isinstance(value, dict) else value  # pyright: ignore[reportUnknownArgumentType] - maps of JSON
+    return made
+
+
+_OWN_LOG: Final[Values] = {
+    "dir": "/srv/logs", "level": "debug", "format": "text", "rotationTime": "12h", "maxAge": "30d",
+}  # fmt: skip
+_LARGE: Final[Values] = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+
+_AUTHORITY: Final = "-----BEGIN CERTIFICATE-----\nTm90IGEgcmVhbCBvbmUu\n-----END CERTIFICATE-----\n"
+
+SHARED: Final[dict[str, Values]] = {
+    "registry": {"registry": "registry.example.com:5000/gpu"},
+    "pullPolicy": {"pullPolicy": "Always"},
+    "imagePullSecrets": {"imagePullSecrets": [{"name": "my-registry"}]},
+    "deployExtenderGPUAware": {"deployExtenderGPUAware": True},
+    "log.dir": {"log": {"dir": "/data/log"}},
+    "log.level": {"log": {"level": "warn"}},
+    "log.format": {"log": {"format": "text"}},
+    "log.rotationTime": {"log": {"rotationTime": "24h"}},
+    "log.maxAge": {"log": {"maxAge": "90d"}},
+    "gpuDevice.healthyInterval": {"gpuDevice": {"healthyInterval": 0}},
+    "gpuDevice.driver": {"gpuDevice": {"driver": "mxsml"}},
+    "gpuDevice.configNamespace": {"gpuDevice": {"configNamespace": "gpu-settings"}},
+    "gpuDevice.deviceConfig": {
+        "gpuDevice": {"deviceConfig": {"version": "v1", "cluster-config": {"mode": "sgpu"}}}
+    },
+    "gpuDevice.nodeSelector": {"gpuDevice": {"nodeSelector": {"gpu-served-by": "tangram"}}},
+    "gpuDevice.log": {"gpuDevice": {"log": _OWN_LOG}},
+    "gpuDevice.resources": {"gpuDevice": {"resources": _LARGE}},
+    "gpuLabel.driver": {"gpuLabel": {"driver": "sysfs"}},
+    "gpuLabel.driver.library": {"gpuLabel": {"driver": "mxsml"}},
+    "gpuLabel.driver.simulated": {"gpuLabel": {"driver": "simulated:unix:/run/tangram/cards.sock"}},
+    "gpuLabel.log": {"gpuLabel": {"log": _OWN_LOG}},
+    "gpuLabel.resources": {"gpuLabel": {"resources": _LARGE}},
+    "cleanup.enabled": {"cleanup": {"enabled": False}},
+}
+_SHARED_BESIDE: Final[dict[str, dict[str, Values]]] = {
+    "deployExtenderGPUAware": {
+        "gpuAware.scoreWeight": {"gpuAware": {"scoreWeight": "2.5"}},
+        "gpuAware.lossWeight": {"gpuAware": {"lossWeight": "0"}},
+        "gpuAware.log": {"gpuAware": {"log": _OWN_LOG}},
+        "gpuAware.resources": {"gpuAware": {"resources": _LARGE}},
+        "log-of-all": {
+            "log": {
+                "dir": "/data/log",
+                "level": "error",
+                "format": "text",
+                "rotationTime": "24h",
+                "maxAge": "90d",
+            }
+        },
+        "log-without-files": {"log": {"dir": ""}},
+    },
+    "log-of-all": {
+        "log-of-all-and-own": {
+            "gpuDevice": {"log": {"level": "debug"}},
+            "gpuLabel": {"log": {"level": "fatal"}},
+            "gpuAware": {"log": {"level": "warn"}},
+        },
+    },
+}
+OF_TANGRAM: Final[dict[str, Values]] = {
+    "gpuDevice.enabled": {"gpuDevice": {"enabled": False}},
+    "gpuLabel.enabled": {"gpuLabel": {"enabled": False}},
+    "scheduler.enabled": {"scheduler": {"enabled": False}},
+    "scheduler.replicas": {"scheduler": {"replicas": 1}},
+    "scheduler.name": {"scheduler": {"name": "cards"}},
+    "scheduler.profiles.hami": {"scheduler": {"profiles": {"hami": False}}},
+    "scheduler.profiles.koordinator": {"scheduler": {"profiles": {"koordinator": True}}},
+    "scheduler.config": {"scheduler": {"config": {"nodePolicy": "spread", "reservationSeconds": 30}}},
+    "scheduler.deviceConfig": {
+        "scheduler": {
+            "deviceConfig": {
+                "metax": {
+                    "resourceVCountName": "example.com/part",
+                    "resourceVMemoryName": "example.com/part-memory",
+                }
+            }
+        }
+    },
+    "scheduler.trustedAccounts": {
+        "scheduler": {"trustedAccounts": ["system:serviceaccount:kube-system:hami-scheduler"]}
+    },
+    "scheduler.trustedAgentAccounts": {
+        "scheduler": {"trustedAgentAccounts": ["system:serviceaccount:kube-system:vendor-plugin"]}
+    },
+    "scheduler.legacyMetrics": {"scheduler": {"legacyMetrics": True}},
+    "scheduler.nodeSelector": {"scheduler": {"nodeSelector": {"example.com/pool": "system"}}},
+    "scheduler.tolerations": {
+        "scheduler": {
+            "tolerations": [{"key": "example.com/pool", "operator": "Exists", "effect": "NoSchedule"}]
+        }
+    },
+    "scheduler.log": {"scheduler": {"log": {"level": "debug", "format": "text"}}},
+    "scheduler.resources": {"scheduler": {"resources": _LARGE}},
+    "scheduler.kubeScheduler.image": {
+        "scheduler": {
+            "kubeScheduler": {
+                "image": {"registry": "registry.example.com/k8s", "name": "scheduler", "tag": "v1.36.9"}
+            }
+        }
+    },
+    "scheduler.kubeScheduler.resources": {"scheduler": {"kubeScheduler": {"resources": _LARGE}}},
+    "scheduler.webhook.failurePolicy": {"scheduler": {"webhook": {"failurePolicy": "Ignore"}}},
+    "scheduler.webhook.ignoreNamespaces": {
+        "scheduler": {"webhook": {"ignoreNamespaces": ["build", "ingress"]}}
+    },
+    "certificates.cert-manager": {
+        "certificates": {"source": "cert-manager", "issuerRef": {"kind": "ClusterIssuer", "name": "company"}}
+    },
+    "certificates.secret": {
+        "certificates": {"source": "secret", "secretName": "company-tls", "caBundle": _AUTHORITY}
+    },
+    "monitoring.serviceMonitor.enabled": {"monitoring": {"serviceMonitor": {"enabled": True}}},
+    "monitoring.dashboards.enabled": {"monitoring": {"dashboards": {"enabled": True}}},
+}
+_BESIDE: Final[dict[str, dict[str, Values]]] = {
+    "certificates.secret": {
+        "scheduler.kubeScheduler.enabled": {
+            "scheduler": {"replicas": 1, "kubeScheduler": {"enabled": False}, "clientCA": "callers"}
+        },
+    },
+    "scheduler.deviceConfig": {
+        "scheduler.deviceConfig.memoryPerCard": {
+            "scheduler": {"deviceConfig": {"mthreads": {"memoryPerCard": [160]}}}
+        },
+    },
+    "monitoring.serviceMonitor.enabled": {
+        "monitoring.serviceMonitor.labels": {
+            "monitoring": {"serviceMonitor": {"labels": {"release": "prometheus"}}}
+        },
+        "monitoring.serviceMonitor.interval": {"monitoring": {"serviceMonitor": {"interval": "1m"}}},
+        "monitoring.serviceMonitor.with-gpu-aware": {"deployExtenderGPUAware": True},
+    },
+    "monitoring.dashboards.enabled": {
+        "monitoring.dashboards.labels": {
+            "monitoring": {"dashboards": {"labels": {"grafana_dashboard": "gpu"}}}
+        },
+    },
+}

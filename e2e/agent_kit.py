@@ -34,6 +34,8 @@ class AgentNode:
     config: Path | None = None
     extra: Sequence[str] = ()
     number: int = field(default=0)
+    kubeconfig: Path | None = None
+    """As whom the agent asks the API server; an administrator if not given."""
 
     @property
     def name(self) -> NodeName:
@@ -67,7 +69,8 @@ class AgentNode:
     async def start_agent(self, *more: str, suffix: str = "") -> None:
         command: list[str | Path] = [
             TANGRAM, "gpu-device", "--node-name", self.names.name, "--driver", "simulated:unix:/run/cards.sock",
-            "--kubeconfig", self.cluster.box.folder.admin_kubeconfig, "--log-dir", "", "--log-format", "text",
+            "--kubeconfig", self.kubeconfig or self.cluster.box.folder.admin_kubeconfig,
+            "--log-dir", "", "--log-format", "text",
             "--root", "/", *self.extra, *more,
         ]  # fmt: skip
         if self.config is not None:

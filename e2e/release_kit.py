@@ -150,7 +150,7 @@ class Stream:
             await self.cluster.until_pod(name, _decided, within=within, what=f"pod {name} running")
         seen = await pods_of(self.cluster)
         ended = {name: seen[name]["status"] for name in self.made if not is_running(seen[name])}
-        assert ended == {}
+        assert not ended, ended
 
 
 def _decided(seen: Object) -> bool:

@@ -103,7 +103,7 @@ class Judged(NamedTuple):
     """Rights and questions that have nothing to do with each other; all are empty where the rights are the least."""
 
     unused: list[str]
-    """Given and never needed."""
+    """Without which everything would have been allowed all the same."""
     borrowed: list[str]
     """Asked by a program of ours, and allowed by nothing of ours."""
     too_wide: list[str]
@@ -112,6 +112,7 @@ class Judged(NamedTuple):
 
 def judged(own: set[Right], built_in: set[Right], asked: Iterable[Question]) -> Judged:
     used: dict[Right, list[Question]] = {right: [] for right in own}
+    needed: set[Right] = set()
     borrowed: set[str] = set()
     for question in asked:
         if question.program == KUBE_SCHEDULER and any(right.covers(question) for right in built_in):
@@ -119,10 +120,12 @@ def judged(own: set[Right], built_in: set[Right], asked: Iterable[Question]) -> 
         covering = [right for right in own if right.covers(question)]
         if not covering:
             borrowed.add(f"{question.program} {question}")
+        if len(covering) == 1:
+            needed.update(covering)
         for right in covering:
             used[right].append(question)
     return Judged(
-        unused=sorted(str(right) for right, uses in used.items() if not uses),
+        unused=sorted(map(str, own - needed)),
         borrowed=sorted(borrowed),
         too_wide=sorted(_too_wide(used)),
     )
@@ -130,11 +133,18 @@ def judged(own: set[Right], built_in: set[Right], asked: Iterable[Question]) -> 
 
 def _too_wide(used: Mapping[Right, list[Question]]) -> Iterator[str]:
     for right, uses in used.items():
-        names, places = {use.name for use in uses}, {use.namespace for use in uses}
-        if uses and not right.name and "" not in names and len(names) == 1:
-            yield f"{right}: only for {names.pop()}"
-        if uses and not right.namespace and "" not in places and len(places) == 1:
-            yield f"{right}: only in {places.pop()}"
+        objects, places = {(use.namespace, use.name) for use in uses}, {use.namespace for use in uses}
+        if len(objects) == 1 and not right.name and _can_be_named(right):
+            ((_, name),) = objects
+            yield from [f"{right}: only for {name}"] if name else []
+        if len(places) == 1 and not right.namespace:
+            (place,) = places
+            yield from [f"{right}: only in {place}"] if place else []
+
+
+def _can_be_named(right: Right) -> bool:
+    """Who makes an object gives its name only when the right was checked."""
+    return right.verb != "create" or "/" in right.resource
 
 
 # ---- what lies beyond

@@ -51,7 +51,8 @@ def names_in(objects: list[Object]) -> list[str]:
 
 
 def trusted_in(objects: list[Object]) -> str:
-    (found,) = [each for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+    policies = [each for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+    (found,) = [each for each in policies if each["metadata"]["name"] == "tangram-allocations"]
     return found["spec"]["variables"][1]["expression"]
 
 
@@ -131,10 +132,56 @@ async def test_a_deployment_that_only_calls_itself_so_is_no_scheduler(helm: Helm
     assert HAMIS not in trusted_in(objects)
 
 
+async def test_one_whose_account_may_not_bind_pods_is_no_scheduler(helm: Helm) -> None:
+    """Accounts of tenants are often bound to roles that only read."""
+    reading = {**bound("hami-scheduler"), "roleRef": {**bound("")["roleRef"], "name": "view"}}
+    async with made(helm.cluster, HAMI, reading):
+        objects = await rendered(helm)
+    assert names_in(objects) == ["tangram-scheduler", "hami-scheduler"]
+    assert HAMIS not in trusted_in(objects)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        pytest.param("name=hami-scheduler", "scheduler.name is hami-scheduler", id="as its own name"),
+        pytest.param(
+            "config.schedulerNames={hami-scheduler}",
+            "scheduler.config.schedulerNames has hami-scheduler",
+            id="as a further name",
+        ),
+    ],
+)
+async def test_a_name_that_others_serve_is_refused_wherever_it_is_asked_for(
+    helm: Helm, given: str, asked: str
+) -> None:
+    async with made(helm.cluster, HAMI, bound("hami-scheduler")):
+        refused = await helm.run(*install(), "--dry-run=server", "--set", f"scheduler.{given}", status=1)
+    assert (
+        f"{asked}, and peers/hami-scheduler serves that name already: two schedulers would place the same pods; write "
+        "another name, or stop the other one first."
+    ) in refused.errors
+
+
 async def test_a_scheduler_without_replicas_serves_nothing(helm: Helm) -> None:
     stopped = {**HAMI, "spec": {**HAMI["spec"], "replicas": 0}}
     async with made(helm.cluster, stopped, bound("hami-scheduler")):
         assert names_in(await rendered(helm)) == ["tangram-scheduler", "hami-scheduler"]
+
+
+async def test_the_other_chart_is_found_too_where_no_release_owns_it(helm: Helm) -> None:
+    """As after `helm template` and `kubectl apply`."""
+    theirs: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "metax-gpu-label", "labels": {"app.kubernetes.io/component": "gpu-label"}},
+    }
+    async with made(helm.cluster, theirs):
+        refused = await helm.run(*install(), "--dry-run=server", status=1)
+    assert (
+        "what was applied without helm (chart metax-gpu-extensions) runs gpu-label already: a node has one; remove it "
+        "first, or write gpuLabel.enabled=false."
+    ) in refused.errors
 
 
 async def test_the_authority_of_a_certificate_of_ones_own_is_read_from_its_secret(helm: Helm) -> None:
@@ -178,6 +225,53 @@ async def test_an_upgrade_finds_the_same_names_and_leaves_the_authority_alone(he
         await helm.run("uninstall", "tangram", "--namespace", "tangram", "--no-hooks")
 
 
+@pytest.mark.parametrize(
+    ("way", "forced"),
+    [
+        pytest.param("true", ["--force-conflicts"], id="server-side"),
+        pytest.param("false", [], id="by-the-client-as-helm-3"),
+    ],
+)
+async def test_an_upgrade_changes_to_a_kube_scheduler_elsewhere_with_a_certificate_of_ones_own_and_back(
+    helm: Helm, way: str, forced: list[str]
+) -> None:
+    """The scheduler wrote the caBundle that the chart wants to write now; docs/upgrade.md says what helm 4 asks for."""
+    api = helm.cluster.api
+    server_side = f"--server-side={way}"
+    await helm.run(*install(), server_side)
+    try:
+        await as_the_scheduler_does(helm.cluster)
+        if forced:
+            refused = await helm.run(*UPGRADE, server_side, "--set", ELSEWHERE, status=1)
+            assert 'webhooks[name="pods.tangram.dev"].clientConfig.caBundle' in refused.errors
+        await upgraded(helm, server_side, *forced, "--set", ELSEWHERE)
+        (hook,) = (await api.get(WEBHOOK))["webhooks"]
+        assert hook["clientConfig"]["caBundle"] != AUTHORITY
+        home = f"/apis/apps/v1/namespaces/tangram/deployments/{NAME}"
+        assert (await api.get(home))["spec"]["strategy"] == {"type": "Recreate"}
+        await upgraded(helm, server_side, "--reset-values")
+        (hook,) = (await api.get(WEBHOOK))["webhooks"]
+        assert "caBundle" not in hook["clientConfig"]
+        assert (await api.get(home))["spec"]["strategy"]["rollingUpdate"] == {
+            "maxSurge": 1,
+            "maxUnavailable": 0,
+        }
+    finally:
+        await helm.run("uninstall", "tangram", "--namespace", "tangram", "--no-hooks")
+
+
+async def test_a_clean_up_that_cannot_run_leaves_its_job_and_nothing_else(helm: Helm) -> None:
+    kinds = "jobs,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings"
+    ours = ("get", kinds, "-n", "tangram", "-l", "app.kubernetes.io/name=tangram", "-o", "name")
+    for _ in range(2):
+        await helm.run(*install())
+        failed = await helm.run("uninstall", "tangram", "--namespace", "tangram", "--timeout", "3s", status=1)
+        assert "uninstallation completed with 1 error(s)" in failed.errors
+        assert json.loads((await helm.run("list", "-A", "-o", "json")).output) == []
+        assert (await helm.cluster.kubectl(*ours)).output.split() == ["job.batch/tangram-cleanup"]
+    await helm.cluster.kubectl("delete", "job", "tangram-cleanup", "-n", "tangram")
+
+
 AUTHORITY = base64.b64encode(
     b"-----BEGIN CERTIFICATE-----\nd2hhdCB0aGUgc2NoZWR1bGVyIHdyb3Rl\n-----END CERTIFICATE-----\n"
 ).decode()
@@ -192,8 +286,11 @@ async def as_the_scheduler_does(cluster: Cluster) -> None:
     await cluster.api.patch(WEBHOOK, change)
 
 
+UPGRADE = ("upgrade", "tangram", str(CHART), "--namespace", "tangram")
+
+
 async def upgraded(helm: Helm, *more: str) -> Finished:
-    return await helm.run("upgrade", "tangram", str(CHART), "--namespace", "tangram", *more)
+    return await helm.run(*UPGRADE, *more)
 
 
 async def test_the_schedulers_pods_may_run_where_only_restricted_ones_may(helm: Helm) -> None:

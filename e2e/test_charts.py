@@ -143,16 +143,44 @@ NO_SUCH = "value must be 'left out: there is no such option; here are "
         ),
         pytest.param(
             EXTENSIONS,
+            "log.dir=/var/log/../metax",
+            "at '/log/dir': value must be 'a folder of the node by its whole path without .. in it, such as "
+            "/var/log/metax, or an empty text for no files'",
+            id="a folder that the API server would refuse half way",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuLabel.log.dir=/",
+            "at '/gpuLabel/log/dir': value must be 'a folder of the node by its whole path without .. in it, such as "
+            "/var/log/metax, or an empty text for no files'",
+            id="the whole host as a folder",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuDevice.resources.limits.memroy=1Gi",
+            "at '/gpuDevice/resources/limits': value must be 'amounts of cpu, memory and ephemeral-storage, such as "
+            "cpu: 100m and memory: 128Mi'",
+            id="an amount of nothing",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuDevice.driver=nvml",
+            "at '/gpuDevice/driver': value must be 'auto, mxsml, mx-smi, sysfs, mtml or gmi, the latter five also with "
+            "a colon and the path of what they use'",
+            id="a driver that nobody knows",
+        ),
+        pytest.param(
+            EXTENSIONS,
             "gpuDevice.nodeSelector.ready=true",
-            "at '/gpuDevice/nodeSelector': value must be 'labels of nodes, each a text, such as gpu-served-by: tangram; "
-            'for numbers and true write quotes, as in "1"\'',
+            "at '/gpuDevice/nodeSelector': value must be 'labels of nodes, each a text, such as gpu-served-by: "
+            'tangram; for numbers and true write quotes, as in "1"\'',
             id="a label that is no text",
         ),
         pytest.param(
             TANGRAM,
             "scheduler.tolerations[0].effect=NoStart",
-            "at '/scheduler/tolerations': value must be 'a list of tolerations as in a pod, each with any of key, operator, "
-            "value, effect and tolerationSeconds'",
+            "at '/scheduler/tolerations': value must be 'a list of tolerations as in a pod, each with any of key, "
+            "operator, value, effect and tolerationSeconds'",
             id="an effect that nobody knows",
         ),
         pytest.param(
@@ -198,6 +226,48 @@ def test_a_wrong_option_is_answered_with_a_sentence(
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.count(sentence) == 1, ended.stderr
     assert ended.stderr.count("value must be") + ended.stderr.count("execution error") == 1, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("chart", "options"),
+    [
+        pytest.param(
+            TANGRAM, ("scheduler.deviceConfig", "scheduler.nodeSelector", "scheduler.tolerations"), id=TANGRAM
+        ),
+        pytest.param(EXTENSIONS, (), id=EXTENSIONS),
+    ],
+)
+def test_what_is_empty_may_be_taken_away_too(helm: Helm, chart: str, options: tuple[str, ...]) -> None:
+    shared = ("imagePullSecrets", "gpuDevice.deviceConfig", "gpuDevice.nodeSelector")
+    chosen = ("template", chart, str(FOLDER / chart))
+    taken = helm.run(*chosen, "--set", ",".join(f"{option}=null" for option in (*shared, *options)))
+    assert (taken.returncode, taken.stderr) == (0, "")
+    assert taken.stdout == helm.run(*chosen).stdout
+
+
+@pytest.mark.parametrize(
+    ("version", "tag"),
+    [
+        pytest.param("v1.31.4", "v1.31.4", id="as released"),
+        pytest.param("v1.31.4+k3s1", "v1.31.4", id="k3s"),
+        pytest.param("v1.31.4-eks-a1b2c3", "v1.31.4", id="EKS"),
+        pytest.param("v1.31.4-gke.1182000", "v1.31.4", id="GKE"),
+        pytest.param("v1.37.0-rc.1", "v1.37.0-rc.1", id="before its release"),
+        pytest.param("v1.37.0-alpha.2.15+0123abc", "v1.37.0-alpha.2", id="built by somebody"),
+    ],
+)
+def test_kube_scheduler_is_of_the_clusters_version_whoever_built_that(
+    helm: Helm, version: str, tag: str
+) -> None:
+    made = helm.run("template", "x", str(FOLDER / TANGRAM), "--kube-version", version)
+    assert f'image: "registry.k8s.io/kube-scheduler:{tag}"\n' in made.stdout
+
+
+def test_the_scheduler_runs_on_linux_whatever_is_selected(helm: Helm) -> None:
+    chosen = ("--set", r"scheduler.nodeSelector.kubernetes\.io/os=windows")
+    made = helm.run("template", "x", str(FOLDER / TANGRAM), *chosen)
+    assert made.returncode == 0
+    assert "windows" not in made.stdout
 
 
 def test_a_cluster_that_is_too_old_is_refused_with_what_is_needed(helm: Helm) -> None:

@@ -167,7 +167,7 @@ async def test_a_second_release_and_the_other_chart_are_refused_where_one_runs(
 ) -> None:
     first = Helm(cluster)
     chart, other = shipped.chart("tangram"), shipped.chart("metax-gpu-extensions")
-    await first.run("install", first.release, chart, "-n", NAMESPACE, "--create-namespace")
+    await first.install(chart, {})
     try:
         second = Helm(cluster, release="second", namespace="elsewhere")
         said = await second.install(chart, {}, status=1)
@@ -185,7 +185,7 @@ async def test_a_second_release_and_the_other_chart_are_refused_where_one_runs(
     finally:
         await first.uninstall()
 
-    await beside.run("install", beside.release, other, "-n", beside.namespace, "--create-namespace")
+    await beside.install(other, {})
     try:
         said = await first.install(chart, {}, status=1)
         assert (

@@ -1,164 +1,326 @@
 """The manual of MetaX followed by its commands, with the corrections of our page and no others.
 
-The commands are read from docs/metax-extensions.md, so what the page prints is what has been run. They are typed into
-a shell of the control plane, one release from the first to the last.
+Once without a registry, and once with one, from the bundle to the removal. In this order: a kubelet does not take by
+one name an image that it has pulled by another. The commands are in tests/data/manual; that the page shows the same is
+tests/charts/test_manual_page.py.
 """
 
 import re
-from collections.abc import AsyncIterator, Generator, Mapping
+import sys
+from collections.abc import AsyncIterator, Generator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import yaml
 
-from e2e.helm_kit import DRIVER, Shipped, load, serve_cards, ship
-from e2e.release_kit import everything, lives, nodes_look, resources_left
+from e2e.agent_kit import TANGRAM
+from e2e.helm_kit import DRIVER, serve_cards
+from e2e.image_kit import copy_sources
+from e2e.manual_kit import (
+    MANAGEMENT,
+    MANIFEST,
+    PROJECT,
+    STATIC_PODS,
+    WORKER,
+    Person,
+    person_at,
+    prepare,
+)
+from e2e.registry_kit import Registry, registry_in
+from e2e.release_kit import NodeLook, everything, lives, nodes_look, pods_of, resources_left
 from e2e.scheduling_kit import poll_until
-from testbed.api import path_of
-from testbed.box import REPOSITORY
-from testbed.cluster import Cluster, Finished
+from shipping.bundle.building import Bundle, bundle
+from shipping.image.building import Record, read_record
+from shipping.image.progress import Progress
+from shipping.image.project import read_project
+from testbed.api import Object, path_of
+from testbed.cluster import Cluster
 from testbed.manifests import container, is_running, pod
 from testbed.options import Options
 
 pytestmark = pytest.mark.xdist_group("helm")
 
-PAGE = REPOSITORY / "docs" / "metax-extensions.md"
 CHART = "metax-gpu-extensions"
 NAMESPACE = CHART
-CARDS = "tangram: cards/v1\ncards: [{server: c500-8-two-groups}]\n"
-OURS = f"--set gpuDevice.driver={DRIVER} --set gpuLabel.driver={DRIVER} --set deployExtenderGPUAware=true"
-"""What a machine without cards needs, and the manual's option for gpu-aware."""
-REMOVAL = (
-    f'release=$(helm list -q -f "metax" -n {NAMESPACE}); '
-    f'if [ -n "$release" ]; then helm uninstall $release -n {NAMESPACE} --wait; fi'
-)
-"""As a script, which finds the release by its name (manual, 10.6)."""
+GPU = "metax-tech.com/gpu"
+INSTALLED = f"{GPU}.installed"
+EXTENDERS = "/etc/metax/extender.yaml"
+CARDS = {
+    MANAGEMENT: "tangram: cards/v1\ncards: [{product: C500, count: 4, links: pairs}]\n",
+    WORKER: "tangram: cards/v1\ncards: [{product: C500, count: 4}]\n",
+}
+"""As many here as there, but only the first node's are joined."""
+SIMULATED = f"--set gpuDevice.driver={DRIVER} --set gpuLabel.driver={DRIVER}"
+"""The one addition to the manual's commands: these nodes have no cards."""
+OF_THE_MANUAL = "--set gpuLabel.log.format=text --set deployExtenderGPUAware=true"
+LEFT = {
+    f"Namespace /{NAMESPACE}",
+    f"ServiceAccount {NAMESPACE}/default",
+    f"ConfigMap {NAMESPACE}/kube-root-ca.crt",
+}
 
 
-@dataclass
-class Shell:
+@dataclass(frozen=True, slots=True)
+class Released:
+    files: Bundle
+    record: Record
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
     cluster: Cluster
+    registry: Registry
+    released: Released
 
-    async def run(self, command: str, env: Mapping[str, str] | None = None) -> Finished:
-        programs = [str(Path(self.cluster.programs.path(name)).parent) for name in ("helm", "kubectl")]
-        path = ":".join([*programs, "/usr/bin", "/bin"])
-        done = await self.cluster.command(["/bin/sh", "-ec", command], env={"PATH": path, **(env or {})})
-        assert done.status == 0, f"$ {command}\n{done.output}{done.errors}"
-        return done
-
-    async def weight(self, name: str) -> str:
-        """What gpu-aware goes by, asked through its Service."""
-        where = f"/api/v1/namespaces/{NAMESPACE}/services/gpu-aware-service:8080/proxy/metrics"
-        counted = await self.run(f"kubectl get --raw {where}")
-        (found,) = re.findall(
-            rf'^tangram_gpu_aware_weight{{weight="{name}"}} (\S+)$', counted.output, re.MULTILINE
-        )
-        return found
-
-    async def until_weight(self, name: str, value: str) -> None:
-        async def so() -> bool:
-            return await self.weight(name) == value
-
-        await poll_until(so, within=15, what=f"{name} at {value}")
-
-
-def commands() -> list[str]:
-    """The block of the page, a command each."""
-    (block,) = re.findall(r"```\n(helm install .*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    return block.replace("\\\n", " ").strip().splitlines()
-
-
-def correction(number: str) -> str:
-    """What the page says to write instead."""
-    (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(f"| {number} |")]
-    _, _, _, write, *_ = re.split(r"(?<!\\)\|", row)
-    return re.sub(r"^`(.*?)`.*$", r"\1", write.strip()).replace("\\|", "|")
+    async def somebody(self, name: str) -> Person:
+        """With the downloaded bundle in a folder of their own."""
+        folder = self.cluster.box.folder.path / name
+        person = await person_at(self.cluster, self.registry, folder, self.released.version)
+        (folder / self.released.files.package.name).symlink_to(self.released.files.package)
+        return person
 
 
 @pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shipped]:
+def released(tmp_path_factory: pytest.TempPathFactory) -> Generator[Released]:
     with pytest.MonkeyPatch.context() as patch:
-        yield ship(tmp_path_factory.mktemp("manual"), patch)
+        sources = copy_sources(tmp_path_factory.mktemp("sources"), patch)
+        output = tmp_path_factory.mktemp("dist")
+        files = bundle(output, Progress(sys.stdout), root=sources)
+        version = read_project(sources).version
+        record = read_record(output, version)
+        assert record is not None
+        yield Released(files, record, version)
 
 
 @pytest_asyncio.fixture(scope="module")
-async def shell(shipped: Shipped) -> AsyncIterator[Shell]:
-    async with Cluster.open(Options(nodes=1, services=True)) as cluster:
-        await load(cluster, shipped)
-        await serve_cards(cluster, cluster.nodes[0], CARDS)
-        label = {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}
-        await cluster.api.patch(path_of("Node", "n1"), label)
-        yield Shell(cluster)
+async def company(released: Released) -> AsyncIterator[Company]:
+    async with (
+        Cluster.open(Options(nodes=2, services=True, kubelet=STATIC_PODS)) as cluster,
+        registry_in(cluster.box) as registry,
+    ):
+        made = Company(cluster, registry, released)
+        await prepare(await made.somebody("administrator"), registry)
+        for node in cluster.nodes:
+            await serve_cards(cluster, node, CARDS[node.name])
+        # The last that a new cluster makes by itself: what comes later came with an installation.
+        for node in cluster.nodes:
+            lease = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node.name}"
+            await cluster.api.until(lease, bool, within=60, what=f"the Lease of {node.name}")
+        yield made
 
 
-async def test_the_manuals_commands_install_verify_and_remove(shell: Shell, shipped: Shipped) -> None:
-    cluster = shell.cluster
+async def until_served(cluster: Cluster, node: str) -> None:
+    def served(seen: Object) -> bool:
+        amounts = (seen["status"][kind].get(GPU) for kind in ("capacity", "allocatable"))
+        return set(amounts) == {"4"} and seen["metadata"]["labels"].get(INSTALLED) == "true"
+
+    await cluster.until_node(node, served, what=f"{node} serves 4 cards")
+
+
+async def verified(person: Person, node: str, given: int) -> None:
+    """What the manual tells to look for in the description of a node."""
+    described = await person.follows("verify", NODE=node)
+    assert len(re.findall(rf"^ +{GPU}: +4$", described, re.MULTILINE)) == 2
+    assert re.search(rf"^ +{GPU} +{given} +{given}$", described, re.MULTILINE), described
+    for label in ("gpu.installed=true", "gpu.product=MXC500", "driver.ready=true"):
+        assert f"metax-tech.com/{label}" in described
+
+
+async def node_of(cluster: Cluster, name: str) -> str:
+    """Where kube-scheduler puts a pod with two cards, which runs from then on."""
+    await cluster.api.create(pod(name, container(limits={GPU: 2}), scheduler="default-scheduler"))
+    return (await cluster.until_pod(name, is_running))["spec"]["nodeName"]
+
+
+async def is_as_before(cluster: Cluster, nodes: dict[str, NodeLook], objects: frozenset[str]) -> None:
+    """But for a namespace, and for the zeros that kubelets keep."""
+    assert await nodes_look(cluster) == nodes
+    assert await everything(cluster) - objects == LEFT
+    given = (await cluster.api.get(path_of("Node", MANAGEMENT)))["status"]["allocatable"]
+    others = [name for name in given if not name.startswith("metax-tech.com/")]
+    assert set((await resources_left(cluster, others)).values()) == {"0"}
+
+
+def release_in(printed: str) -> str:
+    (found,) = re.findall(r"^NAME: (\S+)$", printed, re.MULTILINE)
+    return found
+
+
+async def weight(person: Person, name: str) -> str:
+    """What gpu-aware goes by, asked through its Service."""
+    where = f"/api/v1/namespaces/{NAMESPACE}/services/gpu-aware-service:8080/proxy/metrics"
+    counted = await person.types(f"kubectl get --raw {where}")
+    (found,) = re.findall(rf'^tangram_gpu_aware_weight{{weight="{name}"}} (\S+)$', counted, re.MULTILINE)
+    return found
+
+
+async def until_weight(person: Person, name: str, value: str) -> None:
+    async def so() -> bool:
+        return await weight(person, name) == value
+
+    await poll_until(so, within=15, what=f"{name} at {value}")
+
+
+async def test_without_a_registry_images_are_loaded_and_the_chart_is_installed_from_its_file(
+    company: Company,
+) -> None:
+    cluster, person = company.cluster, await company.somebody("without-a-registry")
     nodes, objects = await nodes_look(cluster), await everything(cluster)
-    given = (await cluster.api.get(path_of("Node", "n1")))["status"]["allocatable"]
+    await person.follows("unpack")
+    for node in cluster.nodes:
+        await person.follows("load-images", on=node.name)
+    installed = await person.follows("install-from-file", OPTIONS=SIMULATED)
+    for node in cluster.nodes:
+        await until_served(cluster, node.name)
+        await verified(person, node.name, 0)
+    pods = await pods_of(cluster, NAMESPACE)
+    assert {one["image"] for seen in pods.values() for one in seen["spec"]["containers"]} == {
+        company.released.record.image
+    }
+    assert release_in(installed) in await person.follows("remove-by-script")
+    await is_as_before(cluster, nodes, objects)
+    await person.follows("remove-by-script")
+    await person.types(f"kubectl delete namespace {NAMESPACE}")
+    await forget_the_image(person)
 
-    install, describe, listing, _ = commands()
-    chart = str(shipped.chart(CHART))
-    typed = install.replace(f"oci://DOMAIN/PROJECT/{CHART}", chart).replace(
-        "DOMAIN/PROJECT", "tangram.dev/cloud"
+
+async def forget_the_image(person: Person) -> None:
+    """So that it must be pulled again."""
+    listed = "ctr -n k8s.io images list | awk"
+    for node in person.cluster.nodes:
+        await person.types(
+            f"digest=$({listed} -v name=tangram.dev/cloud/tangram:$VERSION '$1 == name {{print $3}}')\n"
+            f"{listed} -v digest=$digest '$3 == digest {{print $1}}' | xargs ctr -n k8s.io images remove --sync",
+            on=node.name,
+        )
+
+
+async def test_with_a_registry_the_manual_leads_from_the_bundle_to_the_removal(company: Company) -> None:
+    cluster, person = company.cluster, await company.somebody("with-a-registry")
+    place = f"{company.registry.address}/{PROJECT}"
+    nodes, objects = await nodes_look(cluster), await everything(cluster)
+
+    # Images and chart into the registry.
+    unpacked = await person.follows("unpack")
+    assert {
+        f"metax-k8s-images.{person.words['VERSION']}.run",
+        f"{CHART}-{person.words['VERSION']}.tgz",
+    } <= set(unpacked.split())
+    pushed = await person.follows("push-images")
+    assert "Login Succeeded" in pushed
+    assert "Broken pipe" not in pushed
+    assert f"Pushed: {place}/{CHART}" in await person.follows("push-charts")
+
+    # Installed from there: every container runs the image that the nodes have pulled.
+    installed = await person.follows("install", OPTIONS=f"{OF_THE_MANUAL} {SIMULATED}")
+    assert "tangram gpu-aware enable" in installed
+    for node in cluster.nodes:
+        await until_served(cluster, node.name)
+    pods = await pods_of(cluster, NAMESPACE)
+    assert len(pods) == 5
+    assert {one["imageID"] for seen in pods.values() for one in seen["status"]["containerStatuses"]} == {
+        f"{place}/tangram@sha256:{company.released.record.digest}"
+    }
+    fetched = re.findall(
+        r"^(\S+) .*\"GET /v2/cloud/tangram/blobs/", cluster.box.log("registry"), re.MULTILINE
     )
-    installed = await shell.run(f"{typed} {OURS}")
-    assert "tangram gpu-aware enable" in installed.output
-    assert CHART in (await shell.run(listing)).output
+    assert set(fetched) == {node.address for node in cluster.nodes}
+    logs = cluster.room(cluster.nodes[0]).log / "metax"
+    as_json = {
+        part: (logs / f"{part}.log").read_text().splitlines()[-1].startswith("{")
+        for part in ("gpu-label", "gpu-device")
+    }
+    assert as_json == {"gpu-label": False, "gpu-device": True}
+    await verified(person, MANAGEMENT, 0)
 
-    # Verification: figures and labels in the description of the node.
-    await cluster.until_node("n1", lambda node: node["status"]["capacity"].get("metax-tech.com/gpu") == "8")
-    described = (await shell.run(describe.replace("NODE", "n1"))).output
-    assert len(re.findall(r"^ +metax-tech\.com/gpu: +8$", described, re.MULTILINE)) == 2
-    assert "metax-tech.com/gpu.product=MXC500" in described
+    # gpu-aware: kube-scheduler counts, until it is told to ask who knows which cards are joined.
+    assert await node_of(cluster, "counted") == WORKER
+    await person.types(f"cp {MANIFEST} own.yaml")
+    await enable_gpu_aware(person)
+    assert await node_of(cluster, "asked") == MANAGEMENT
 
-    # gpu-aware: the address by T2, the manual's configuration with T7, and a pod that kube-scheduler asks about.
-    address = (await shell.run(correction("T2"))).output.strip()
-    assert correction("T7").endswith("kubescheduler.config.k8s.io/v1")
-    extender = {
-        "urlPrefix": f"http://{address}:8080", "enableHTTPS": False, "filterVerb": "filter",
-        "prioritizeVerb": "prioritize", "nodeCacheCapable": False, "ignorable": False, "weight": 500,
-    }  # fmt: skip
-    await cluster.restart_scheduler({"extenders": [extender]})
-    await cluster.api.create(
-        pod("train", container(limits={"metax-tech.com/gpu": 2}), scheduler="default-scheduler")
+    release = release_in(installed)
+    training = await lives(cluster)
+    await weights_change(person, release)
+    beside = await person.is_refused(f"helm install t ./k8s/tangram-$VERSION.tgz -n {NAMESPACE}")
+    assert f"in namespace {NAMESPACE} (chart {CHART}) runs gpu-" in beside
+    await person.follows("gpu-aware-off")
+    await person.types(f"cmp own.yaml {MANIFEST}")
+
+    await maintained(person, "counted")
+
+    assert release in (removed := await person.follows("remove", RELEASE=release))
+    assert GPU in removed
+    assert await lives(cluster) == {name: one for name, one in training.items() if name == "asked"}
+    await is_as_before(cluster, nodes, objects)
+    await person.types(f"kubectl delete pod asked; kubectl delete namespace {NAMESPACE}")
+
+
+async def enable_gpu_aware(person: Person) -> None:
+    """By hand, on the node that has the manifest; our command makes the same of a copy, on another."""
+    cluster, name = person.cluster, f"kube-scheduler-{MANAGEMENT}"
+    before = (await pods_of(cluster, "kube-system"))[name]["metadata"]["uid"]
+    await person.follows("gpu-aware")
+    by_hand = await person.types(f"cat {EXTENDERS}")
+    address = yaml.safe_load(by_hand)["extenders"][0]["urlPrefix"]
+    enable = f"{TANGRAM} gpu-aware enable --manifest copy.yaml --extender-url {address} --yes"
+    await person.types(f"cp own.yaml copy.yaml; {enable}", on=WORKER)
+    assert yaml.safe_load(await person.types(f"cat {EXTENDERS}", on=WORKER)) == yaml.safe_load(by_hand)
+    assert told(await person.types("cat copy.yaml")) == told(await person.types(f"cat {MANIFEST}"))
+    await cluster.until_pod(
+        name,
+        lambda seen: is_running(seen) and seen["metadata"]["uid"] != before,
+        namespace="kube-system",
+        what="kube-scheduler running by the new manifest",
     )
-    await cluster.until_pod("train", is_running)
 
-    # Weights, by hand with T3 and then by values: nothing is restarted.
+
+def told(manifest: str) -> Object:
+    """What a static pod's manifest says, with the lists whose order says nothing in one order."""
+    read: Object = yaml.safe_load(manifest)
+    (main,) = read["spec"]["containers"]
+    main["command"].sort()
+    for named in (main["volumeMounts"], read["spec"]["volumes"]):
+        named.sort(key=str)
+    return read
+
+
+async def weights_change(person: Person, release: str) -> None:
+    """By hand with T3 and then by values: nothing is restarted."""
+    cluster = person.cluster
     alive = await lives(cluster, NAMESPACE)
-    await shell.run(correction("T3"), {"KUBE_EDITOR": "sed -i 's/score: .*/score: \"2.5\"/'"})
-    await shell.until_weight("score", "2.5")
-    release = (await shell.run(f"helm list -q -n {NAMESPACE}")).output.strip()
+    await person.follows("weights", KUBE_EDITOR="sed -i 's/score: .*/score: \"2.5\"/'")
+    await until_weight(person, "score", "2.5")
+    chart = f"oci://$DOMAIN/$PROJECT/{CHART}"
     upgrade = (
         f"helm upgrade {release} {chart} -n {NAMESPACE} --wait --reuse-values --set gpuAware.scoreWeight=4"
     )
-    refused = await shell.run(f"if {upgrade}; then exit 1; fi")
-    assert 'conflict with "kubectl-edit"' in refused.errors
-    await shell.run(f"{upgrade} --force-conflicts")
-    await shell.until_weight("score", "4.0")
+    assert 'conflict with "kubectl-edit"' in await person.is_refused(upgrade)
+    await person.types(f"{upgrade} --force-conflicts")
+    await until_weight(person, "score", "4.0")
     assert await lives(cluster, NAMESPACE) == alive
-    training = await lives(cluster)
 
     # Changed otherwise, the one gpu-aware is replaced although its own pods are asked about, too.
-    await shell.run(f"{upgrade} --set gpuAware.log.level=debug")
+    await person.types(f"{upgrade} --set gpuAware.log.level=debug")
     assert {name for name in await lives(cluster, NAMESPACE) if name in alive} == {
         name for name in alive if "gpu-aware" not in name
     }
 
-    # The other chart would put a second agent on each node.
-    beside = await shell.run(f"if helm install t {shipped.chart('tangram')} -n {NAMESPACE}; then exit 1; fi")
-    assert f"in namespace {NAMESPACE} (chart {CHART}) runs gpu-" in beside.errors
 
-    await cluster.restart_scheduler()
-    removed = await shell.run(REMOVAL)
-    assert "metax-tech.com/gpu" in removed.output + removed.errors
-    assert await lives(cluster) == training
-    assert await nodes_look(cluster) == nodes
-    left = {
-        f"Namespace /{NAMESPACE}",
-        f"ServiceAccount {NAMESPACE}/default",
-        f"ConfigMap {NAMESPACE}/kube-root-ca.crt",
-    }
-    assert await everything(cluster) - objects == left
-    assert set((await resources_left(cluster, given)).values()) == {"0"}
+async def maintained(person: Person, busy: str) -> None:
+    """The worker leaves GPU service and comes back; a pod with cards was on it."""
+    cluster = person.cluster
+    await person.follows("maintenance", NODE=WORKER, PODS=busy)
+    away = await cluster.api.get(path_of("Node", WORKER))
+    assert not any(key.startswith("metax-tech.com/") for key in away["metadata"]["labels"])
+    on_it = [
+        name
+        for name, seen in (await pods_of(cluster, NAMESPACE)).items()
+        if seen["spec"]["nodeName"] == WORKER
+    ]
+    assert [name.rpartition("-")[0] for name in on_it] == ["metax-gpu-label"]
+    await person.follows("maintenance-over", NODE=WORKER)
+    await until_served(cluster, WORKER)
+    await verified(person, WORKER, 0)

@@ -23,6 +23,8 @@ EVERYTHING = {
     "scheduler": {
         "replicas": 3,
         "nodeLockExpire": "10m",
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "pool", "operator": "Exists"}],
         "forceOverwriteDefaultScheduler": "false",
         "defaultSchedulerPolicy": {"nodeSchedulerPolicy": "spread", "gpuSchedulerPolicy": "binpack,numa"},
         "kubeScheduler": {"imageTag": "v1.30.1", "resources": {"limits": {"cpu": 1}}},
@@ -88,6 +90,8 @@ def test_helm_takes_every_value_that_is_carried_over_and_it_arrives(tmp_path: Pa
     ours, theirs = deployment["template"]["spec"]["containers"]
     assert deployment["replicas"] == 3
     assert deployment["template"]["spec"]["imagePullSecrets"] == [{"name": "mine"}]
+    assert deployment["template"]["spec"]["nodeSelector"]["pool"] == "system"
+    assert {"key": "pool", "operator": "Exists"} in deployment["template"]["spec"]["tolerations"]
     assert theirs["image"] == "registry.example.com/google_containers/kube-scheduler:v1.30.1"
     assert theirs["resources"]["limits"] == {"cpu": 1}
     assert (ours["imagePullPolicy"], ours["resources"]["requests"]["cpu"]) == ("Always", "1")

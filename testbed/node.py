@@ -59,6 +59,7 @@ def containerd_environment(programs: Programs) -> dict[str, str]:
 
 def _containerd_settings(programs: Programs, network: Path, options: Options, cni_folder: Path) -> str:
     # restrict_oom_score_adj: a machine without CAP_SYS_RESOURCE cannot lower the score, and every pod would fail.
+    # config_path, as installers set it: the default is two folders in one text, which containerd 2.3 takes for one.
     return f"""version = 3
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -75,6 +76,8 @@ path = "/var/lib/containerd-opt"
 snapshotter = "overlayfs"
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "{PAUSE}"
+[plugins."io.containerd.cri.v1.images".registry]
+config_path = "/etc/containerd/certs.d"
 
 [plugins."io.containerd.cri.v1.runtime"]
 restrict_oom_score_adj = true

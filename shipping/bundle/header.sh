@@ -52,6 +52,8 @@ stopped() {
     if [ -n "$child" ]; then
         kill "$child" 2>/dev/null || :
         wait "$child" 2>/dev/null || :
+        # Stopped in the middle of a progress bar, it leaves the cursor hidden.
+        [ ! -t 2 ] || printf '\033[?25h' >&2
     fi
     exit "$1"
 }
@@ -77,7 +79,8 @@ layer() {
     at=$((payload_at + $1))
     size=$2
     shift 2
-    tail -c +$((at + 1)) "$file" | head -c "$size" | gzip -dc | tar -xof - -C "$folder" "$@" ||
+    # Where the signal of a closed pipe is ignored (in services, say), tail would complain that head has had enough.
+    tail -c +$((at + 1)) "$file" 2>/dev/null | head -c "$size" | gzip -dc | tar -xof - -C "$folder" "$@" ||
         fail "could not unpack into $folder: see whether the disk is full, or set TMPDIR to a folder with more room."
 }
 
@@ -93,6 +96,9 @@ choose_architecture() {
 
 make_folder() {
     base=${TMPDIR:-/tmp}
+    case $base in
+    *[:\;]*) fail "cannot run from $base: these characters end a folder's name for the loader; set TMPDIR to another." ;;
+    esac
     umask 077
     folder=$(mktemp -d "$base/tangram-images.XXXXXX" 2>/dev/null) || {
         folder=
@@ -143,8 +149,9 @@ rm -f "$folder/usr/lib/python@PYTHON@/sitecustomize.py"
 
 # In the background, because a shell heeds signals only while it waits; standard input is handed on by hand for the
 # same reason. The loader is named so that no library of the machine is taken, and no setting of Python is heeded.
+(: 3<&0) 2>/dev/null || exec 0</dev/null
 exec 3<&0
-OPENSSL_CONF=/dev/null "$folder/$loader" --inhibit-cache --library-path "$folder/$libraries" \
+LD_PRELOAD='' OPENSSL_CONF=/dev/null "$folder/$loader" --inhibit-cache --library-path "$folder/$libraries" \
     "$folder/usr/bin/python@PYTHON@" -I -B -X utf8 "$folder/usr/local/bin/tangram" \
     images "$task" --archive "$file" "$@" <&3 &
 child=$!

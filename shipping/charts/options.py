@@ -37,9 +37,10 @@ _FORMAT: Final = word("json", "text")
 _TIME: Final = text("a number of weeks, days or hours, such as 1w, 7d or 168h", "[1-9][0-9]{0,4}[wdhWDH]")
 _LOG: Final = closed(
     {
-        "dir": text(
-            "a folder of the node by its whole path, such as /var/log/metax, or an empty text for no files",
-            "|/.*",
+        "dir": worded(
+            "a folder of the node by its whole path without .. in it, such as /var/log/metax, or an empty text for no "
+            "files",
+            {"type": "string", "pattern": r"^$|^(/[^/\x00-\x1f]+)+/?$", "not": {"pattern": r"/\.\.?(/|$)"}},
         ),
         "level": _LEVEL,
         "format": _FORMAT,
@@ -71,14 +72,23 @@ _TOLERATION: Final[Schema] = {
     "additionalProperties": False,
 }
 _AMOUNTS: Final = worded(
-    "amounts by resource, such as cpu: 100m and memory: 128Mi",
+    "amounts of cpu, memory and ephemeral-storage, such as cpu: 100m and memory: 128Mi",
     {
         "type": "object",
+        "propertyNames": {"enum": ["cpu", "memory", "ephemeral-storage"]},
         "additionalProperties": {"type": ["string", "number"], "pattern": f"^{_QUANTITY}$", "minimum": 0},
     },
 )
 _RESOURCES: Final = closed({"requests": _AMOUNTS, "limits": _AMOUNTS})
-_DRIVER: Final = text("auto, or a driver that `tangram gpu-device --help` names", r"\S+")
+_DRIVER: Final = text(
+    "auto, mxsml, mx-smi, sysfs, mtml or gmi, the latter five also with a colon and the path of what they use",
+    r"auto|(mxsml|mx-smi|sysfs|mtml|gmi)(:\S+)?|simulated:\S+",
+)
+_LABEL_DRIVER: Final = text(
+    "auto, sysfs, mxsml or mx-smi, the latter three also with a colon and the path of what they use",
+    r"auto|(sysfs|mxsml|mx-smi)(:\S+)?|simulated:\S+",
+)
+"""Others want device nodes or folders of the host that gpu-label's container has not."""
 _WEIGHT_TEXT: Final = worded(
     'a number from 0 to 999999 with at most six decimals, such as "1.0"',
     {"type": ["string", "number"], "pattern": f"^{_WEIGHT}$", "minimum": 0, "maximum": 999_999},
@@ -110,7 +120,7 @@ _GPU_DEVICE: Final[dict[str, Schema]] = {
     "log": _LOG,
     "resources": _RESOURCES,
 }
-_GPU_LABEL: Final[dict[str, Schema]] = {"driver": _DRIVER, "log": _LOG, "resources": _RESOURCES}
+_GPU_LABEL: Final[dict[str, Schema]] = {"driver": _LABEL_DRIVER, "log": _LOG, "resources": _RESOURCES}
 _GPU_AWARE: Final[dict[str, Schema]] = {
     "scoreWeight": _WEIGHT_TEXT,
     "lossWeight": _WEIGHT_TEXT,
@@ -277,7 +287,9 @@ _MONITORING: Final = closed(
 )
 
 
-_MAY_BE_MISSING: Final = frozenset({"imagePullSecrets", "deviceConfig", "resources"})
+_MAY_BE_MISSING: Final = frozenset(
+    {"imagePullSecrets", "deviceConfig", "resources", "nodeSelector", "tolerations"}
+)
 """What people take away with `null`, such as amounts that a container is to ask for."""
 
 

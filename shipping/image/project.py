@@ -86,7 +86,7 @@ def _moment(root: Path) -> int:
                 f"{_SETTING} is {told!r}: it must be a number of seconds since 1970, such as 1700000000."
             )
         return int(told)
-    committed = _git(root, "log", "-1", "--format=%ct")
+    committed = _git(root, "log", "-1", "--no-show-signature", "--format=%ct")
     if not committed:
         raise ImageError(
             f"{root} is no git checkout that git reads (see `git -C {root} log -1`), so nothing says of which moment "

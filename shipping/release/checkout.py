@@ -8,15 +8,22 @@ import tarfile
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Final
 
 from shipping.image.tools import last_words, run
 from shipping.release.errors import ReleaseError
 from shipping.release.version import TAGS, Version, version_of_tag
 
+_GIT: Final = ("git", "-c", "log.showSignature=false", "-c", "core.autocrlf=false")
+"""Whatever the person who calls it has set: their words among the answers, or other line ends in what is exported."""
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """`tag` is the version it is tagged as, `last` the release before it, `since` how many commits came after that."""
+    """`tag` is the version it is tagged as, `last` the release before it, `since` how many commits came after that.
+
+    Candidates are no releases here: counted from them, two commits of one version would have the same number.
+    """
 
     root: Path
     name: str
@@ -58,7 +65,7 @@ def read_commit(root: Path) -> Commit:
 def export(commit: Commit, folder: Path) -> None:
     """The files of the commit, and only they, below `folder`."""
     answer = run(
-        ["git", "archive", "--format=tar", commit.name],
+        [*_GIT, "archive", "--format=tar", commit.name],
         needed_for="Reading the commit",
         package="git",
         folder=commit.root,
@@ -70,12 +77,12 @@ def export(commit: Commit, folder: Path) -> None:
 
 
 def _last_tag(root: Path) -> str | None:
-    answer = _asked(root, "describe", "--tags", "--abbrev=0", "--match", TAGS, "HEAD")
+    answer = _asked(root, "describe", "--tags", "--abbrev=0", "--match", TAGS, "--exclude", "*-*", "HEAD")
     return answer or None
 
 
 def _asked(root: Path, *words: str) -> str | None:
-    answer = run(["git", *words], needed_for="Reading the commit", package="git", folder=root)
+    answer = run([*_GIT, *words], needed_for="Reading the commit", package="git", folder=root)
     return answer.stdout.decode("utf-8", "replace").strip() if answer.returncode == 0 else None
 
 

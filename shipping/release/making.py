@@ -143,8 +143,14 @@ def _settle(staged: Path, target: Path, progress: Progress, *, replace: bool) ->
                 "have it, release the next version instead (newer Debian packages alone make another image); if nobody "
                 "has, remove that folder and run this again."
             )
-        shutil.rmtree(target)
+        _set_aside(target)
     staged.rename(target)
+
+
+def _set_aside(target: Path) -> None:
+    """Out of the way in one step: removed where it lies, it would be half there if this is stopped."""
+    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as aside:
+        target.rename(Path(aside) / target.name)
 
 
 def _say_what_is_there(target: Path, progress: Progress) -> None:

@@ -64,11 +64,11 @@ def version_of_tag(tag: str) -> Version:
 def snapshot_of(said: Version, last: Version | None, commits: int) -> Version:
     """What a build of an untagged commit is called: before the version that comes next, numbered by commits.
 
-    `said` is what pyproject.toml says, `last` the last release before the commit. Right after a release the
-    two are the same, and what comes next is at least its next patch.
+    `said` is what pyproject.toml says, `last` the last release before the commit, which is no candidate. Right after
+    a release the two are the same, and what comes next is at least its next patch.
     """
     base = said.base
-    if last is not None and (base < last.base or (base == last.base and not last.stage)):
+    if last is not None and base <= last.base:
         base = (last.base[0], last.base[1], last.base[2] + 1)
     major, minor, patch = base
     return Version.of(f"{major}.{minor}.{patch}-dev.{commits}", "The snapshot")

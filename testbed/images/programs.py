@@ -17,7 +17,9 @@ from testbed.images.store import key_by_content, stored_image, stored_layer
 def program_image(name: str, program: Path) -> Image:
     """The image of that name (registry, path and tag), which runs the program."""
     if not is_static(program):
-        raise BedError(f"An image of {program} alone cannot run it: it needs libraries, or is no program at all.")
+        raise BedError(
+            f"An image of {program} alone cannot run it: it needs libraries, or is no program at all."
+        )
     place = f"usr/local/bin/{program.name}"
     content: dict[str, Entry] = {place: File(program, executable=True)}
     tree = with_parents(content, {})

@@ -4,6 +4,7 @@ It is strict where real ones are: a piece must begin where the last one ended, a
 manifest is refused while a blob that it names is missing. `e2e/test_bundle.py` says what a real one does.
 """
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -15,6 +16,7 @@ from ssl import SSLContext
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from multidict import CIMultiDictProxy
 
 USER, PASSWORD = "pusher", "s3cret:with-colon"
 _PATH = re.compile(r"/v2/(?P<name>.+?)/(?P<kind>blobs/uploads|blobs|manifests)/(?P<rest>.*)")
@@ -59,6 +61,12 @@ class RegistryDouble:
     """Requests until a token has ended."""
     token_says: tuple[int, str] | None = None
     """What the token server answers instead."""
+    trickles: bool = False
+    """Whether answers arrive in two parts, as from a slow line."""
+    location: str = ""
+    """Put before where an upload goes on: registries may name themselves there, in whatever spelling."""
+    seen: list[CIMultiDictProxy[str]] = field(default_factory=list[CIMultiDictProxy[str]])
+    """The headers of each request."""
     domain: str = ""
     _begun: int = 0
     _left: int = 0
@@ -67,8 +75,15 @@ class RegistryDouble:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(f"{request.method} {request.path}")
         self.shown.append(request.headers.get("Authorization", ""))
-        if request.path == "/token":
-            return await self._token(request)
+        self.seen.append(request.headers)
+        answer = await self._answer(request)
+        # Programs that keep no cookies must not be told apart by them; some registries take those who do for browsers.
+        answer.set_cookie("sid", "of-a-browser")
+        if self.trickles and request.method == "GET" and isinstance(answer, web.Response):
+            return await _in_two_parts(request, answer)
+        return answer
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         for fault in self.faults:
             if fault.times and request.method == fault.method and re.search(fault.path, request.path):
                 fault.met += 1
@@ -76,6 +91,8 @@ class RegistryDouble:
                     continue
                 fault.times -= 1
                 return await self._fail(fault, request)
+        if request.path == "/token":
+            return await self._token(request)
         if (asked := self._asks_who(request)) is not None:
             return asked
         if request.path == "/v2/":
@@ -170,7 +187,7 @@ class RegistryDouble:
 
     def _progress(self, status: int, name: str, number: str) -> web.Response:
         size = len(self.uploads[number])
-        place = f"/v2/{name}/blobs/uploads/{number}?state={size}"
+        place = f"{self.location}/v2/{name}/blobs/uploads/{number}?state={size}"
         return web.Response(status=status, headers={"Location": place, "Range": f"0-{max(size - 1, 0)}"})
 
     def _manifest(self, request: web.Request, tag: str, body: bytes) -> web.Response:
@@ -202,6 +219,17 @@ async def running(double: RegistryDouble, trust: SSLContext | None = None) -> As
         yield double
     finally:
         await server.close()
+
+
+async def _in_two_parts(request: web.Request, answer: web.Response) -> web.StreamResponse:
+    body = answer.body if isinstance(answer.body, bytes) else b""
+    slow = web.StreamResponse(status=answer.status, headers=answer.headers)
+    slow.headers.popall("Content-Length", None)
+    await slow.prepare(request)
+    for part in (body[: len(body) // 2], body[len(body) // 2 :]):
+        await slow.write(part)
+        await asyncio.sleep(0.02)
+    return slow
 
 
 def basic(user: str, password: str) -> str:

@@ -118,6 +118,14 @@ def test_gpu_device_is_where_gpu_label_found_a_card(chart: str) -> None:
     ]
 
 
+def test_labels_that_a_node_must_have_too_are_asked_for_beside_its_cards(chart: str) -> None:
+    usual = pod_of(part(chart, "gpu-device", "default"))["spec"]
+    chosen = pod_of(part(chart, "gpu-device", "gpuDevice.nodeSelector"))["spec"]
+    assert "nodeSelector" not in usual
+    # Kubernetes wants both of a node: what is selected, and one of the terms of the affinity.
+    assert (chosen["nodeSelector"], chosen["affinity"]) == ({"gpu-served-by": "tangram"}, usual["affinity"])
+
+
 def test_the_kubelets_note_of_an_end_is_not_left_among_the_hosts_devices(chart: str) -> None:
     assert not container(chart, "gpu-device")["terminationMessagePath"].startswith("/dev")
 

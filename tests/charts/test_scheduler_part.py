@@ -14,10 +14,12 @@ from builders.charts.cases import TANGRAM, case_named
 from builders.charts.goldens import Object, objects_of
 from builders.charts.reading import containers, of_kind, pod_of
 from builders.commands import run
+from builders.reviews import asking_pod, response_in, review_of
 from tangram.cli.app import app
 from tangram.daemon.certificates import service_names
 from tangram.services.installation.created import granted_on, made_on
 from tangram.services.scheduler.checkup.parts import Part, parts_in
+from tangram.services.scheduler.guarding import guard
 from tangram.vendors.renaming import abandoned, names_in_use, usual_names
 from tangram.wire.extender_config import read_configuration
 from tangram.wire.hami_device_config import read_hami_device_config
@@ -285,6 +287,16 @@ def test_both_containers_are_what_the_strictest_pod_security_level_allows() -> N
     assert not spec.keys() & {"hostNetwork", "hostPID", "hostIPC"}
 
 
+def test_its_pods_go_where_they_are_told_and_to_linux_in_any_case() -> None:
+    usual = pod_of(one("default", "Deployment"))["spec"]
+    assert usual["nodeSelector"] == {"kubernetes.io/os": "linux"}
+    chosen = pod_of(one("scheduler.nodeSelector", "Deployment"))["spec"]["nodeSelector"]
+    assert chosen == {"kubernetes.io/os": "linux", "example.com/pool": "system"}
+    tolerated = pod_of(one("scheduler.tolerations", "Deployment"))["spec"]["tolerations"]
+    more = {"key": "example.com/pool", "operator": "Exists", "effect": "NoSchedule"}
+    assert tolerated == [*usual["tolerations"], more]
+
+
 def test_files_that_are_followed_are_mounted_as_folders() -> None:
     for each in containers([one("default", "Deployment")]):
         assert all("subPath" not in mount for mount in each.container["volumeMounts"])
@@ -423,6 +435,27 @@ def test_policy_file_and_command_line_trust_the_same_accounts(case: str, account
     assert [each["spec"] for each in made] == [each["spec"] for each in trust_manifests(accounts)]
     assert read_scheduler_config(file(case, "scheduler.yaml")).trusted_accounts == accounts.peers
     assert arguments(case).get("agent_account", ("no",)) == accounts.agents
+
+
+@pytest.mark.parametrize("case", OLD)
+def test_before_1_30_our_own_agent_may_write_what_it_gave_though_its_token_names_no_node(case: str) -> None:
+    said = arguments(case)
+    accounts = TrustedAccounts(
+        scheduler=said["account"],
+        peers=read_scheduler_config(file(case, "scheduler.yaml")).trusted_accounts,
+        agents=said["agent_account"],
+    )
+    before, after = (
+        asking_pod(annotations={"hami.io/bind-phase": phase}, nodeName="n1")
+        for phase in ("allocating", "success")
+    )
+    allowed = {
+        user: response_in(
+            guard(review_of(after, before=before, operation="UPDATE", user=user), accounts).body
+        )["allowed"]
+        for user in (AGENT, ACCOUNT, "system:serviceaccount:default:tangram-gpu-device")
+    }
+    assert list(allowed.values()) == [True, True, False]
 
 
 # ---- certificates

@@ -106,10 +106,13 @@ def test_a_file_is_read_as_well(tmp_path: Path) -> None:
 
 def test_texts_that_look_like_something_else_stay_texts() -> None:
     values = {
-        "scheduler": {"kubeScheduler": {"image": {"tag": "1.30"}}, "extender": {"resources": {"a": "on"}}}
+        "scheduler": {
+            "kubeScheduler": {"image": {"tag": "1.30"}},
+            "extender": {"resources": {"requests": {"cpu": "1"}}},
+        }
     }
     written = yaml.safe_load(migrated(json.dumps(values)).out)["scheduler"]
-    assert written == {"kubeScheduler": {"image": {"tag": "1.30"}}, "resources": {"a": "on"}}
+    assert written == {"kubeScheduler": {"image": {"tag": "1.30"}}, "resources": {"requests": {"cpu": "1"}}}
 
 
 @pytest.mark.parametrize(

@@ -30,3 +30,28 @@ def test_numbers_and_truth_values_are_read_as_before() -> None:
         "d": True,
         "e": 7,
     }
+
+
+def test_what_is_merged_and_overridden_is_no_key_that_stands_twice() -> None:
+    """The innermost map is merged elsewhere before it is itself made."""
+    text = "b: &b {x: 1, y: 3}\na: {z: {inner: &d {<<: *b, x: 2}}}\nc: {<<: *d, y: 4}\n"
+    assert parse_document(text) == {
+        "b": {"x": 1, "y": 3},
+        "a": {"z": {"inner": {"x": 2, "y": 3}}},
+        "c": {"x": 2, "y": 4},
+    }
+
+
+def test_a_key_that_stands_twice_is_told_where_its_map_is_merged_too() -> None:
+    with pytest.raises(UnreadableYaml, match="line 1, column 26: key 'x' stands twice in one map"):
+        parse_document("a: {z: {inner: &d {x: 1, x: 2}}}\nc: {<<: *d}\n")
+
+
+def test_maps_that_merge_each_other_many_times_stay_small() -> None:
+    lines = ["m0: &m0 {x: 1}"]
+    for step in range(1, 30):
+        before = ", ".join([f"*m{step - 1}"] * 10)
+        lines.append(f"m{step}: &m{step} {{<<: [{before}]}}")
+    document = parse_document("\n".join(lines))
+    assert isinstance(document, dict)
+    assert document["m29"] == {"x": 1}

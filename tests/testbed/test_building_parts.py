@@ -32,7 +32,8 @@ def test_all_programs_a_cluster_needs_are_built_and_none_twice(components: dict[
     assert len(programs) == len(set(programs))
     assert set(programs) == {
         "bridge", "containerd", "containerd-shim-runc-v2", "ctr", "etcd", "helm", "host-local", "kube-apiserver",
-        "kube-controller-manager", "kube-scheduler", "kubectl", "kubectl-1.28", "kubelet", "kwok", "loopback", "runc",
+        "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl", "kubectl-1.28", "kubelet", "kwok",
+        "loopback", "runc",
     }  # fmt: skip
 
 

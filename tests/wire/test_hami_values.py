@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.charts.schema_check import complaints
+from shipping.charts.options import chart_schemas
 from tangram.wire.errors import WireError
 from tangram.wire.hami_device_config import read_hami_device_config
 from tangram.wire.hami_values.flags import FLAGS
@@ -23,6 +25,7 @@ from tangram.wire.scheduler_config import KEY, KEYS, VERSION, read_scheduler_con
 
 CHART = Path(__file__).parents[2] / "deploy" / "charts" / "tangram" / "values.yaml"
 OURS: dict[str, Any] = yaml.safe_load(CHART.read_text("utf-8"))
+SCHEMA = chart_schemas()["tangram"]
 AGENTS = {"gpuDevice": {"enabled": False}, "gpuLabel": {"enabled": False}}
 
 
@@ -53,13 +56,28 @@ def said(document: object) -> dict[str, Any]:
     return values
 
 
+def over(usual: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+    """Values over the chart's own, as helm lays them."""
+    both = {
+        key: over(usual[key], cast("dict[str, Any]", value))
+        for key, value in said.items()
+        if isinstance(value, dict) and isinstance(usual.get(key), dict)
+    }
+    return usual | said | both
+
+
+def refused_by_chart(document: object) -> list[str]:
+    """What helm would say to the values that come of it."""
+    return list(complaints(SCHEMA, over(OURS, translated(document).values)))
+
+
 def outcomes(document: object) -> dict[str, str]:
     return {note.key: str(note.outcome) for note in translated(document).notes}
 
 
 # ---- what is carried over
 
-LIMITS = {"limits": {"cpu": 1}}
+REQUESTS = {"requests": {"cpu": 1}}
 LOCK = {"scheduler": {"config": {"nodeLockSeconds": 420}}}
 SPREAD = {"scheduler": {"config": {"nodePolicy": "spread"}}}
 
@@ -98,6 +116,7 @@ CARRIED = [
     ("scheduler.kubeScheduler.enabled", False, "scheduler.kubeScheduler.enabled", False),
     ("scheduler.kubeScheduler.image.tag", "v1.30.1", "scheduler.kubeScheduler.image.tag", "v1.30.1"),
     ("scheduler.kubeScheduler.imageTag", "v1.16.8", "scheduler.kubeScheduler.image.tag", "v1.16.8"),
+    ("scheduler.kubeScheduler.tag", "v1.20.0", "scheduler.kubeScheduler.image.tag", "v1.20.0"),
     (
         "scheduler.kubeScheduler.image.registry",
         "a.io",
@@ -105,9 +124,10 @@ CARRIED = [
         "a.io/google_containers",
     ),
     ("global.imageRegistry", "a.io/", "scheduler.kubeScheduler.image.registry", "a.io/google_containers"),
-    ("scheduler.kubeScheduler.resources", LIMITS, "scheduler.kubeScheduler.resources", LIMITS),
-    ("scheduler.extender.resources", LIMITS, "scheduler.resources", LIMITS),
+    ("scheduler.kubeScheduler.resources", REQUESTS, "scheduler.kubeScheduler.resources", REQUESTS),
+    ("scheduler.extender.resources", REQUESTS, "scheduler.resources", REQUESTS),
     ("scheduler.extender.image.pullPolicy", "Always", "pullPolicy", "Always"),
+    ("imagePullSecrets", ["one"], "imagePullSecrets", [{"name": "one"}]),
     ("global.imagePullSecrets", ["one"], "imagePullSecrets", [{"name": "one"}]),
     ("scheduler.admissionWebhook.whitelistNamespaces", ["a", "b"], "scheduler.webhook.ignoreNamespaces", ["a", "b"]),
     ("scheduler.admissionWebhook.failurePolicy", "Fail", "scheduler.webhook.failurePolicy", "Fail"),
@@ -132,6 +152,7 @@ def test_a_value_that_ours_has_too_is_carried_over(
     assert said(document) == nested(path, ours)
     assert outcomes(document)[key] == "mapped"
     assert translated(document).complete
+    assert refused_by_chart(document) == []
 
 
 def test_every_row_that_is_carried_over_has_been_tried() -> None:
@@ -260,6 +281,7 @@ def test_secrets_of_all_images_are_joined_each_once() -> None:
         pytest.param(["--scheduler-name=mine"], {"scheduler": {"name": "mine"}}, id="name"),
         pytest.param(["-v=6"], {"scheduler": {"log": {"level": "debug"}}}, id="loud"),
         pytest.param(["-v", "2"], {}, id="quiet"),
+        pytest.param(["-v=6", "-v=2"], {}, id="the last one holds"),
     ],
 )  # fmt: skip
 def test_an_option_says_what_its_value_would(words: list[str], values: object) -> None:
@@ -285,7 +307,7 @@ def test_every_option_is_known_with_its_value_in_either_way(flag: Flag) -> None:
         assert "unknown" not in found.values()
 
 
-@pytest.mark.parametrize("word", ["--nodelock=1", "scheduler", "-", "", "--"])
+@pytest.mark.parametrize("word", ["--nodelock=1", "scheduler", "-", "", "--", "-v=loud"])
 def test_an_option_nobody_knows_is_told(word: str) -> None:
     found = translated({"scheduler": {"extender": {"extraArgs": [word]}}})
     assert [note.outcome for note in found.notes] == ["unknown"]
@@ -387,7 +409,65 @@ def test_a_number_that_our_scheduler_would_refuse_is_left_out_and_told(value: st
 def test_more_replicas_than_the_chart_takes_are_left_out_and_told() -> None:
     (note,) = translated({"scheduler": {"replicas": 7}}).notes
     assert (note.outcome, said({"scheduler": {"replicas": 7}})) == ("not-supported", {})
-    assert "it is 5 at most" in note.sentence
+    assert "it is a whole number from 1 to 5" in note.sentence
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("scheduler.extender.image.pullPolicy", "Sometimes"),
+        ("scheduler.admissionWebhook.failurePolicy", "fail"),
+        ("scheduler.admissionWebhook.whitelistNamespaces", ["Istio"]),
+        ("scheduler.kubeScheduler.image.tag", "v1.30.1+k3s1"),
+        ("scheduler.kubeScheduler.image.registry", "/"),
+        ("scheduler.kubeScheduler.image.repository", "a.io/kube-scheduler:v1.30.1"),
+        ("scheduler.nodeSelector", {"gpu": True}),
+        ("scheduler.tolerations", [{"key": "gpu", "effects": "NoSchedule"}]),
+        ("scheduler.extender.resources", {"limits": {"cpu": "one"}}),
+        ("scheduler.extender.resources", {"cpu": 1}),
+        ("scheduler.kubeScheduler.resources", {"requests": [1], "limits": {"cpu": 1}}),
+        ("global.imagePullSecrets", ["My_Registry"]),
+        ("global.imagePullSecrets", [f"secret-{number}" for number in range(17)]),
+        ("scheduler.defaultSchedulerPolicy.gpuSchedulerPolicy", "binpack,\tnuma"),
+    ],
+)
+def test_what_our_chart_would_refuse_is_left_out_and_told(key: str, value: object) -> None:
+    document = nested(key, value)
+    assert said(document) == {}
+    (note,) = translated(document).notes
+    assert (note.key, note.outcome) == (key, "not-supported")
+    assert note.sentence.endswith("; it was left out.")
+
+
+def test_what_has_a_limit_alone_asks_for_as_much_as_in_kubernetes() -> None:
+    limits = {"cpu": "100m", "memory": "64Mi"}
+    document = {"scheduler": {"extender": {"resources": {"limits": limits, "requests": {"cpu": "50m"}}}}}
+    assert said(document)["scheduler"]["resources"] == {
+        "limits": limits,
+        "requests": {"cpu": "50m", "memory": "64Mi"},
+    }
+    nothing: dict[str, Any] = {"scheduler": {"extender": {"resources": {"limits": None, "requests": {}}}}}
+    assert said(nothing) == {"scheduler": {"resources": {}}}
+
+
+def test_namespaces_named_twice_are_named_once() -> None:
+    document = {"scheduler": {"admissionWebhook": {"whitelistNamespaces": ["a", "b", "a"]}}}
+    assert said(document) == {"scheduler": {"webhook": {"ignoreNamespaces": ["a", "b"]}}}
+
+
+def test_a_device_file_says_numbers_and_truths_as_our_chart_reads_them() -> None:
+    content = {"mthreads": {"memoryPerCard": "96"}, "metax": {"sgpuTopologyAware": "True", "other": None}}
+    assert said({"device-config": {"content": content}})["scheduler"]["deviceConfig"] == {
+        "mthreads": {"memoryPerCard": [96]},
+        "metax": {"sgpuTopologyAware": True},
+    }
+
+
+@pytest.mark.parametrize(
+    "content", ["metax: {later: {a: 1}}", "metax: {resourceCountName: }", "nvidia: {a: 1}"]
+)
+def test_of_a_device_file_that_says_nothing_about_our_cards_nothing_is_written(content: str) -> None:
+    assert said({"device-config": {"content": content}}) == {}
 
 
 def test_the_clusters_own_scheduler_cannot_be_replaced() -> None:
@@ -414,11 +494,53 @@ def test_a_map_without_an_end_is_refused() -> None:
             translated({"scheduler": {"extender": {"resources": value}}})
 
 
+def test_values_without_an_end_are_never_compared() -> None:
+    def endless() -> list[object]:
+        made: list[object] = []
+        made.append(made)
+        return made
+
+    def wide() -> object:
+        value: object = 1
+        for _ in range(40):
+            value = [value, value]
+        return value
+
+    for make in (endless, wide):
+        document = {
+            "scheduler": {"extender": {"image": make()}},
+            "scheduler.extender.image.repository": make(),
+        }
+        with pytest.raises(HamiValuesError, match="two spellings of one value"):
+            translated(document)
+        same = make()
+        document = {"scheduler": {"extender": {"image": same}}, "scheduler.extender.image.repository": same}
+        assert translated(document).complete
+
+
 # ---- whatever is written
 
 KEYS_WRITTEN = st.sampled_from(
     [spelling for row in (*ROWS, *OTHER_VENDORS) for spelling in row.spellings]
     + ["scheduler", "a", "devices", ""]
+)
+WORDS_WRITTEN = KEYS_WRITTEN | st.sampled_from(
+    [
+        "requests",
+        "limits",
+        "cpu",
+        "key",
+        "operator",
+        "value",
+        "effect",
+        "tolerationSeconds",
+        "name",
+        "metax",
+        "mthreads",
+        "memoryPerCard",
+        "sgpuTopologyAware",
+        "resourceCountName",
+    ]
 )
 SCALARS = (
     st.none()
@@ -427,27 +549,47 @@ SCALARS = (
     | st.floats()
     | st.text(max_size=8)
     | st.sampled_from(
-        ["true", "5m", "a.io/x", "spread", "binpack,numa", "Fail", "metax: {a: 1}", "--legacy-metrics"]
+        [
+            "true",
+            "5m",
+            "a.io/x",
+            "spread",
+            "binpack,numa",
+            "Fail",
+            "metax: {a: 1}",
+            "--legacy-metrics",
+            "Exists",
+            "NoSchedule",
+            "100m",
+            "1e3",
+            "v1.30",
+            "a.io:5000",
+            "Always",
+            "True",
+            "96",
+        ]
     )
 )
 WRITTEN = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS_WRITTEN, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS_WRITTEN, inner, max_size=3),
     max_leaves=6,
 )
 
 
 @given(st.dictionaries(KEYS_WRITTEN, WRITTEN, max_size=6) | WRITTEN)
-def test_anything_is_translated_or_refused_and_what_comes_out_our_scheduler_can_read(
+def test_anything_is_translated_or_refused_and_what_comes_out_our_chart_and_scheduler_can_read(
     document: object,
 ) -> None:
     try:
         found = translated(document)
     except HamiValuesError:
         return
+    assert refused_by_chart(document) == []
     scheduler: Any = found.values.get("scheduler", {})
     read_scheduler_config({KEY: VERSION, **scheduler.get("config", {})})
     if scheduler.get("deviceConfig"):
         read_hami_device_config(scheduler["deviceConfig"])
+        assert all(scheduler["deviceConfig"].values())
     assert all(note.sentence for note in found.notes)
     assert found.complete == all(note.outcome in ("mapped", "not-needed") for note in found.notes)

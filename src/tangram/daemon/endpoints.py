@@ -38,7 +38,8 @@ class Address(NamedTuple):
 
 
 def read_address(text: str, option: str = OPTION) -> Address | None:
-    """`HOST:PORT`; port 0 takes any that is free, and an empty text means none at all. Raises `SettingError`.
+    """`HOST:PORT`, or `:PORT` for every address of this machine; port 0 takes any that is free, and an empty text means
+    none at all. Raises `SettingError`.
 
     `option` is what people wrote the address into.
     """
@@ -48,10 +49,10 @@ def read_address(text: str, option: str = OPTION) -> Address | None:
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else -1
     bracketed = bare != host
-    if not colon or not bare or (":" in bare) != bracketed or not 0 <= number <= 65_535:
+    if not colon or (bracketed and not bare) or (":" in bare) != bracketed or not 0 <= number <= 65_535:
         raise SettingError(
             f"{option} is {text!r:.80}: it is HOST:PORT with a port up to 65535; "
-            "write for example 0.0.0.0:9394, [::]:9394 or '' for none."
+            "write for example :9394 for every address, 127.0.0.1:9394 or '' for none."
         )
     return Address(bare, number)
 

@@ -12,7 +12,10 @@ from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
+from tangram.daemon.listening import listeners_at, places_at
+
 LONGEST_HEAD: Final = 16 * 1024
+QUEUE: Final = 100
 PATIENCE_S: Final = 10.0
 """How long a client may take to say what it wants, and to read what it gets."""
 
@@ -46,16 +49,19 @@ async def serving_pages(host: str, port: int, pages: Pages) -> AsyncGenerator[tu
         finally:
             writer.close()
 
-    server = await asyncio.start_server(converse, host, port, limit=LONGEST_HEAD)
+    listeners = listeners_at(await places_at(host, port), port, QUEUE)
+    servers = [await asyncio.start_server(converse, sock=one, limit=LONGEST_HEAD) for one in listeners]
     try:
-        found = server.sockets[0].getsockname()
+        found = listeners[0].getsockname()
         yield str(found[0]), int(found[1])
     finally:
-        server.close()
+        for server in servers:
+            server.close()
         for task in conversations:
             task.cancel()
         await asyncio.gather(*conversations, return_exceptions=True)
-        await server.wait_closed()
+        for server in servers:
+            await server.wait_closed()
 
 
 async def _page(head: bytes, pages: Pages) -> Page:

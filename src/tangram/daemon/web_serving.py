@@ -21,6 +21,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from tangram.daemon.endpoints import Address
 from tangram.daemon.errors import SettingError
+from tangram.daemon.listening import listeners_at, places_at
 from tangram.daemon.web_asking import KIBI
 from tangram.daemon.web_connections import Connections, Tls
 
@@ -120,43 +121,19 @@ def _around(rooms: Sequence[Connections]) -> Middleware:
 
 
 async def _listeners(address: Address, option: str, *, for_others: bool) -> list[socket.socket]:
-    loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
+        places = await places_at(address.host, address.port)
     except (OSError, UnicodeError) as error:
         raise _unusable(address, option, error) from None
-    places = dict.fromkeys((family, str(where[0])) for family, _type, _protocol, _name, where in found)
-    if not for_others and not all(ipaddress.ip_address(host).is_loopback for _family, host in places):
+    if not for_others and not all(ipaddress.ip_address(place.host).is_loopback for place in places):
         raise SettingError(
             f"{option} is {str(address)!r:.80}, which others can reach, and there is no certificate: plain text is "
             "served on this machine alone; name 127.0.0.1, or give a certificate."
         )
-    listeners: list[socket.socket] = []
-    failure: OSError | None = None
-    for family, host in places:
-        # A name has the same port in every family.
-        port = listeners[0].getsockname()[1] if listeners else address.port
-        try:
-            listeners.append(_listener(family, host, port))
-        except OSError as error:
-            failure = error
-    if not listeners or (failure is not None and len(places) == 1):
-        raise _unusable(address, option, failure or OSError("it has no address"))
-    return listeners
-
-
-def _listener(family: int, host: str, port: int) -> socket.socket:
-    every = family == socket.AF_INET6 and ipaddress.ip_address(host).is_unspecified
-    listener = socket.create_server(
-        (host, port),
-        family=family,
-        backlog=_QUEUE,
-        dualstack_ipv6=every and socket.has_dualstack_ipv6(),
-    )
-    listener.settimeout(0)
-    return listener
+    try:
+        return listeners_at(places, address.port, _QUEUE)
+    except OSError as error:
+        raise _unusable(address, option, error) from None
 
 
 def _unusable(address: Address, option: str, error: Exception) -> SettingError:

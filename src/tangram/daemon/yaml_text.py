@@ -24,6 +24,22 @@ class UnreadableYaml(ValueError):  # noqa: N818 - says what is the case, as call
 class StrictLoader(yaml.CSafeLoader):
     """The safe loader, with the rules above."""
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """What `<<` stands for in its place, every key once.
+
+        The library leaves the keys that were overridden where they are: a dozen maps of which each merges the one
+        before ten times would fill any memory, and what was merged would look as if somebody had written a key twice.
+        """
+        merges = _merges(node)
+        super().flatten_mapping(node)
+        if not merges:
+            return
+        last = {
+            key.value if isinstance(key, yaml.ScalarNode) else id(key): (key, value)
+            for key, value in node.value
+        }
+        node.value = list(last.values())
+
 
 def parse_document(text: str) -> object:
     """The one document of a text, None for one that is empty. Raises `UnreadableYaml`."""
@@ -67,17 +83,25 @@ def _as_map(loader: StrictLoader, node: yaml.MappingNode) -> Iterator[dict[objec
     if node.id != yaml.MappingNode.id:
         # By its tag it is one; the library takes the tag's word for it.
         raise yaml.constructor.ConstructorError(None, None, f"a {node.id} stands for a map", node.start_mark)
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode):
-            if key.value in seen and key.tag != _MERGE:
-                repeated = f"key {key.value!r:.80} stands twice in one map"
-                raise yaml.constructor.ConstructorError(None, None, repeated, key.start_mark)
-            seen.add(key.value)
     # Handed out before it is filled, because an alias inside may point back to it.
     made: dict[object, object] = {}
     yield made
     made.update(loader.construct_mapping(node))
+
+
+def _merges(node: yaml.MappingNode) -> bool:
+    """Whether a map takes over keys of others. Raises for a key that is written twice."""
+    seen: set[str] = set()
+    merges = False
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.tag == _MERGE:
+                merges = True
+            elif key.value in seen:
+                repeated = f"key {key.value!r:.80} stands twice in one map"
+                raise yaml.constructor.ConstructorError(None, None, repeated, key.start_mark)
+            seen.add(key.value)
+    return merges
 
 
 def _as_number(loader: StrictLoader, node: yaml.ScalarNode) -> object:

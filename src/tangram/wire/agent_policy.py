@@ -225,15 +225,17 @@ def _elsewhere() -> str:
         "(variables.place == object.metadata.name ? '' : "
         "variables.place == '' ? ' of no node' : ' of node ' + variables.place)"
     )
-    token = "(variables.node == '' ? 'no node' : 'node ' + variables.node)"
-    instead = (
-        "(variables.node == '' ? 'run it as a pod, whose token names its node' : 'leave it to the agent there')"
+    here = "(variables.node == '' ? 'no node' : 'node ' + variables.node)"
+    instead = "(variables.node == '' ? 'run it as a pod, whose token names its node' : 'leave it to the agent there')"
+    return (
+        f"{_WRITER} + {_THING} + {where} + ' with a token of ' + {here} + '; {OWN_NODE}; ' + {instead} + '.'"
     )
-    return f"{_WRITER} + {_THING} + {where} + ' with a token of ' + {token} + '; {OWN_NODE}; ' + {instead} + '.'"
 
 
 def _foreign() -> str:
-    return f"{_WRITER} + variables.foreign.join(', ') + ' of ' + {_THING} + '; {OWN_WORDS}; leave it as it is.'"
+    return (
+        f"{_WRITER} + variables.foreign.join(', ') + ' of ' + {_THING} + '; {OWN_WORDS}; leave it as it is.'"
+    )
 
 
 def _literal(value: str | tuple[str, ...]) -> str:

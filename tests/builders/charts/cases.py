@@ -61,6 +61,7 @@ def cases(chart: str) -> list[Case]:
         another("kubernetes-of-a-vendor", kube="v1.30.4-eks-a1b2c3"),
         another("namespace-kube-system", namespace="kube-system"),
         another("release-with-a-generated-name", release=f"{chart}-1731000000"),
+        another("namespace-and-release-that-are-numbers", namespace="123", release="456"),
     ]
 
 

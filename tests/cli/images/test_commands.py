@@ -12,7 +12,9 @@ from builders.commands import run
 from builders.image_archives import index_archive
 from builders.registries import PASSWORD, USER, RegistryDouble, running
 from shipping.bundle.unpacking import NOT_NEEDED
+from tangram.cli.failures import InputError
 from tangram.cli.images.progress import megabytes
+from tangram.cli.images.push import push
 
 NOWHERE = ("registry.example.com/cloud", "--archive", "x.tar")
 
@@ -100,6 +102,17 @@ def test_an_empty_password_is_not_sent() -> None:
     answer = run("images", "push", *NOWHERE, "--user", "me", "--password-stdin", stdin="\n")
     assert (answer.status, answer.out) == (2, "")
     assert "found nothing on standard input" in answer.err
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_a_password_in_another_encoding_is_not_sent(errors: str, tmp_path: Path) -> None:
+    """Python reads standard input in either way, by the locale."""
+    typed = tmp_path / "typed"
+    typed.write_bytes(b"gr\xfc\xdf\n")
+    with typed.open(encoding="utf-8", errors=errors) as stdin, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", stdin)
+        with pytest.raises(InputError, match="no text in UTF-8"):
+            push(NOWHERE[0], archive=tmp_path / "x", user="me", password_stdin=True)
 
 
 @pytest.mark.parametrize("command", [("push", "registry.example.com/cloud"), ("load",), ("list",)])

@@ -42,7 +42,8 @@ def test_a_domain_and_a_project_are_read(text: str, target: Target) -> None:
         pytest.param("r.example.com/cloud@sha256:0", "has a tag or digest", id="a digest"),
         pytest.param("r.example.com:99999/cloud", "is no domain", id="a port that cannot be"),
         pytest.param("r.example.com:0/cloud", "is no domain", id="port nothing"),
-        pytest.param("me:secret@r.example.com/cloud", "is no domain", id="a password"),
+        pytest.param("[:::::]/cloud", "is no domain", id="colons in brackets"),
+        pytest.param("[1:2]:5000/cloud", "is no domain", id="half an address"),
         pytest.param("r..com/cloud", "is no domain", id="two dots"),
         pytest.param(f"r.example.com/{'a' * 201}", "it may have 200", id="too long"),
     ],
@@ -51,6 +52,15 @@ def test_anything_else_is_answered_with_what_to_write(text: str, words: str) -> 
     with pytest.raises(AddressError) as raised:
         read_target(text)
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["me:secret@r.example.com/cloud", "https://me:secret@r.example.com/c", "me:x@secret@"]
+)
+def test_a_password_in_an_address_is_not_taken_and_not_told(text: str) -> None:
+    with pytest.raises(AddressError, match="--password-stdin") as raised:
+        read_target(text)
+    assert "secret" not in str(raised.value)
 
 
 def test_a_registry_that_answers_elsewhere_is_asked_there() -> None:

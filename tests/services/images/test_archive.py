@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from builders.image_archives import NAME, index_archive, platform_archive, small_images
 from shipping.image.oci import digest_of
+from tangram.services.images.archive import NAME as ANNOTATION
 from tangram.services.images.archive import opened
 from tangram.services.images.errors import ImagesError
 from tangram.services.images.listing import listing_of
@@ -20,6 +21,26 @@ def problem(path: Path) -> str:
     with pytest.raises(ImagesError) as raised, opened(path) as archive:
         archive.check_contents()
     return str(raised.value)
+
+
+def sized(size: int) -> bytes:
+    """An archive whose only member claims this length."""
+    header = bytearray(tarfile.TarInfo("index.json").tobuf(tarfile.GNU_FORMAT))
+    header[124:136] = (
+        b"\xff" + (256**11 + size).to_bytes(11, "big") if size < 0 else b"\x80" + size.to_bytes(11, "big")
+    )
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + bytes(1024)
+
+
+def long_name() -> bytes:
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2
+    return header.tobuf(tarfile.GNU_FORMAT) + b"a".ljust(512, b"\0")
+
+
+LONG_NAMES = long_name() * 3000
 
 
 def rewritten(path: Path, changes: dict[str, bytes | None]) -> Path:
@@ -80,6 +101,10 @@ def test_an_archive_behind_a_script_is_read_where_the_script_says(tmp_path: Path
         pytest.param(b"hello", "as a tar archive", id="text"),
         pytest.param(b"\x1f\x8b\x08\x00" + bytes(600), "as a tar archive", id="gzip"),
         pytest.param(bytes(10240), "no index.json", id="a tar archive of nothing"),
+        pytest.param(sized(-512), "is no whole archive", id="a length below zero that leads back"),
+        pytest.param(sized(-1), "is no whole archive", id="a length below zero"),
+        pytest.param(sized(1 << 40), "is no whole archive", id="a length beyond the end"),
+        pytest.param(LONG_NAMES, "as a tar archive", id="names of names of names"),
         pytest.param(
             b"#!/bin/sh\npayload_at=9999999\n", "no index.json", id="a script with nothing behind it"
         ),
@@ -96,6 +121,22 @@ def test_a_file_that_is_no_archive_is_told_apart(content: bytes, words: str, tmp
     [
         pytest.param(b"{", "index.json cannot be read", id="no JSON"),
         pytest.param(b'{"manifests":[]}', "holds no image", id="no image"),
+        pytest.param(b'{"manifests":"\xff"}', "index.json cannot be read", id="no UTF-8"),
+        pytest.param(b'{"manifests":' + b"[" * 9999, "index.json cannot be read", id="nested without end"),
+        *(
+            pytest.param(
+                json.dumps(
+                    {
+                        "manifests": [
+                            {"mediaType": "x", "digest": "x", "size": 1, "annotations": {ANNOTATION: name}}
+                        ]
+                    }
+                ).encode(),
+                "no name and version",
+                id=name,
+            )
+            for name in ("a/..:1", "-v/x:1", "a/x:1 2", "x:1", "a/x:", "a/x?y:1", "a/x:1/../2")
+        ),
         pytest.param(
             b'{"manifests":[{"mediaType":"x","digest":"sha256:0","size":1}]}',
             "no name and version",

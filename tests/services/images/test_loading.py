@@ -229,3 +229,12 @@ def test_a_machine_that_no_image_is_for_is_told_so(fake: FakeMachine, tmp_path: 
     fake.machine = Machine(fake.root, fake.machine.environment, "riscv64")
     with pytest.raises(ImagesError, match=r"linux/amd64, linux/arm64, and this machine is linux/riscv64"):
         loaded(fake, tmp_path, fake.chosen())
+
+
+@pytest.mark.parametrize(
+    "script", ["exec sleep 60", "sleep 60; :"], ids=["a program", "a script that starts one"]
+)
+def test_a_client_that_reads_nothing_and_does_not_end_is_given_up(fake: FakeMachine, script: str) -> None:
+    fake.program("docker", f"PATH=/usr/bin:/bin\n{script}")
+    ended = fake.machine.feed([str(fake.root / "bin/docker"), "load"], [bytes(1 << 20)], patience=0.3)
+    assert (ended.status, ended.said) == (124, "no answer within 0.3 s")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,23 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, environment: dict[
     (tmp_path / "home" / ".docker" / "config.json").mkdir(parents=True)
     with pytest.raises(ImagesError, match="Is a directory"):
         find_login(TARGET, environment)
+
+
+@pytest.mark.parametrize("text", ["", "\n"])
+def test_a_file_that_keeps_nothing_yet_is_no_mistake(
+    text: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    docker_file(tmp_path, text)
+    assert find_login(TARGET, environment) is None
+
+
+def test_a_file_in_another_encoding_is_named(tmp_path: Path, environment: dict[str, str]) -> None:
+    docker_file(tmp_path, "{}").write_bytes(b'{"auths":{"\xff":{}}}')
+    with pytest.raises(ImagesError, match=r"config\.json, where logins are kept, cannot be understood"):
+        find_login(TARGET, environment)
+
+
+def test_podmans_file_is_sought_where_it_is_without_a_session(environment: dict[str, str]) -> None:
+    assert login_files(environment)[-1] == Path(f"/run/containers/{os.getuid()}/auth.json")
+    environment["XDG_RUNTIME_DIR"] = "/run/user/7"
+    assert login_files(environment)[-1] == Path("/run/user/7/containers/auth.json")

@@ -1,16 +1,11 @@
 """Pushing: what is said when it cannot be, and whom one does not believe."""
 
-import ssl
 import tarfile
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from builders.certificates import self_signed, serving
 from builders.image_archives import index_archive
 from builders.pushes import Notes, pushed, refusal
 from builders.registries import Fault, RegistryDouble, running
@@ -154,40 +149,8 @@ async def test_a_domain_where_nobody_listens_or_that_nobody_knows_is_not_waited_
     assert notes.pauses == []
 
 
-def certificate(folder: Path, *, days: int = 1, name: str = "127.0.0.1") -> Path:
-    """A certificate that signed itself, with its key in the same file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    names = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "registry")])
-    ends = datetime.now(UTC) + timedelta(days=days)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(names)
-        .issuer_name(names)
-        .public_key(key.public_key())
-        .serial_number(7)
-        .not_valid_before(ends - timedelta(days=9))
-        .not_valid_after(ends)
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address(name))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = folder / "certificate.pem"
-    path.write_bytes(
-        made.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return path
-
-
-def serving(pair: Path) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(pair)
-    return context
-
-
 async def test_a_certificate_of_ones_own_is_believed_once_it_is_named(archive: Path, tmp_path: Path) -> None:
-    pair = certificate(tmp_path)
+    pair = self_signed(tmp_path)
     async with running(RegistryDouble(), serving(pair)) as registry:
         sentence = await refusal(archive, registry, door=Door())
         assert "is one it signed itself" in sentence
@@ -206,7 +169,7 @@ async def test_a_certificate_of_ones_own_is_believed_once_it_is_named(archive: P
 async def test_a_certificate_that_cannot_be_right_is_refused_even_if_named(
     archive: Path, tmp_path: Path, days: int, name: str, words: str
 ) -> None:
-    pair = certificate(tmp_path, days=days, name=name)
+    pair = self_signed(tmp_path, days=days, name=name)
     async with running(RegistryDouble(), serving(pair)) as registry:
         assert words in await refusal(archive, registry, door=Door(authority=pair))
     assert registry.requests == []

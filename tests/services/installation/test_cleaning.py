@@ -278,3 +278,16 @@ async def test_pods_with_cards_files_and_names_that_kubelets_keep_are_told(clust
     # The node has nothing of ours any more, and still its kubelet's zero and its pod.
     again = {each.what: each for each in (await cleaned(cluster)).left}
     assert again["1 pod with cards"].names == ["default/train"]
+
+
+async def test_a_kubelets_zero_of_an_amount_of_ours_goes_with_the_label_that_tells(
+    cluster: LeftBehind,
+) -> None:
+    await cluster.node()
+    await cluster.writes("tangram-gpu-device", "gpu-1", labels={"node.koordinator.sh/gpu-model": "C500"})
+    await cluster.states("kubelet", "gpu-1", {"koordinator.sh/gpu-core": "0", "cpu": "4"})
+    trial = await cleaned(cluster, dry=True)
+    done = await cleaned(cluster)
+    assert done.nodes == trial.nodes
+    assert done.nodes[0].amounts == ["koordinator.sh/gpu-core"]
+    assert (await cluster.get())["status"]["capacity"] == {"cpu": "4"}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tangram.services.installation.cleaning_agents import AgentPod, agent_in, company, holder_in
+from tangram.services.installation.cleaning_waiting import about_strays
 
 Object = dict[str, Any]
 
@@ -54,6 +55,36 @@ def test_an_agent_says_whose_it_is() -> None:
     stranger = agent_in(pod("tangram", "gpu-device", metadata={"labels": {"app.kubernetes.io/name": "else"}}))
     assert stranger is not None
     assert stranger.chart == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "labels", "way_out"),
+    [
+        pytest.param("DaemonSet", "agents", {}, "(kubectl -n gpu delete daemonset agents)", id="daemons"),
+        pytest.param(
+            "ReplicaSet",
+            "mine-7d9f",
+            {"pod-template-hash": "7d9f"},
+            "(kubectl -n gpu delete deployment mine)",
+            id="what would make the ReplicaSet again",
+        ),
+        pytest.param(
+            "Node",
+            "gpu-1",
+            {},
+            "(remove its manifest on gpu-1, from the folder in which the kubelet looks for static pods)",
+            id="a static pod, never its node",
+        ),
+    ],
+)
+def test_an_agent_that_nobody_owns_is_ended_where_it_is_made(
+    kind: str, name: str, labels: dict[str, str], way_out: str
+) -> None:
+    owners = [{"kind": kind, "name": name, "controller": True}]
+    metadata = {"namespace": "gpu", "name": "it", "labels": labels, "ownerReferences": owners}
+    found = agent_in(pod("tangram", "scheduler", metadata=metadata))
+    assert found is not None
+    assert about_strays((found,)).endswith(way_out)
 
 
 def agent(role: str = "gpu-device", **more: Any) -> AgentPod:  # noqa: ANN401 - fields of the record

@@ -90,9 +90,9 @@ def merged(node: Object, patch: Object) -> Object:
 
 def cleaned(node: Object) -> Object:
     marks = marks_of(node, ALL)
-    if marks.in_metadata:
+    if marks.labels or marks.annotations:
         node = merged(node, metadata_patch(marks))
-    if marks.in_status:
+    if marks.conditions or marks.amounts:
         patch = status_patch(marks)
         status = merged(
             node["status"], {key: value for key, value in patch["status"].items() if key != "conditions"}

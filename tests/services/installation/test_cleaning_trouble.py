@@ -34,6 +34,11 @@ class Trouble:
         for number in range(count):
             self.server.put(f"/api/v1/nodes/gpu-{number}", marked())
 
+    def labelled(self, count: int) -> None:
+        """Nodes without our condition: the small server knows no status of its own."""
+        for number in range(count):
+            self.server.put(f"/api/v1/nodes/gpu-{number}", marked() | {"status": {}})
+
     def refuse(self, method: str, ending: str, answer: web.Response) -> None:
         def first(request: web.Request) -> web.Response | None:
             hit = request.method == method and request.path.endswith(ending)
@@ -137,7 +142,7 @@ async def test_a_server_that_breaks_down_half_way_is_given_up_soon(trouble: Trou
 
 
 async def test_a_node_that_refuses_is_named_and_the_others_are_cleaned(trouble: Trouble) -> None:
-    trouble.nodes(3)
+    trouble.labelled(3)
     trouble.refuse("PATCH", "/gpu-1", refusal(422, "Invalid", "a webhook says no"))
     done = await trouble.clean()
     assert done.problems == ["node gpu-1: the API server answered 422 Invalid: a webhook says no"]
@@ -145,7 +150,7 @@ async def test_a_node_that_refuses_is_named_and_the_others_are_cleaned(trouble: 
 
 
 async def test_a_node_that_somebody_keeps_changing_is_given_up_and_named(trouble: Trouble) -> None:
-    trouble.nodes(1)
+    trouble.labelled(1)
     trouble.refuse("PATCH", "/gpu-0", refusal(409, "Conflict", "the object has been modified"))
     done = await trouble.clean()
     assert done.problems == ["node gpu-0: somebody else keeps changing it; ask again"]
@@ -166,7 +171,7 @@ async def test_a_server_that_is_not_there_is_one_sentence() -> None:
 
 
 async def test_a_list_whose_place_the_server_has_lost_begins_again(trouble: Trouble) -> None:
-    trouble.nodes(1)
+    trouble.labelled(1)
     left = [2]
 
     def first(request: web.Request) -> web.Response | None:
@@ -186,7 +191,7 @@ async def test_progress_on_many_nodes_is_told_and_few_are_asked_at_once(
 ) -> None:
     monkeypatch.setattr(cleaning_nodes, "TELL_EVERY", 50)
     monkeypatch.setattr(cleaning_reading, "PAGE", 20)
-    trouble.nodes(101)
+    trouble.labelled(101)
     plain_call, under_way, most = Api.call, [0], [0]
 
     async def call(self: Api, method: str, *rest: Any, **more: Any) -> Object:  # noqa: ANN401 - passed on

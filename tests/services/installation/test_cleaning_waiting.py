@@ -114,3 +114,42 @@ async def test_pods_that_are_over_and_other_peoples_pods_are_not_waited_for(clus
     done = await cleaned(cluster, silent)
     assert done.problems == []
     assert not await untouched(cluster)
+
+
+async def test_a_trial_says_that_an_agent_nobody_owns_is_in_the_way(cluster: LeftBehind) -> None:
+    await cluster.agent()
+    (trial,) = (await cleaned(cluster, silent, dry=True)).problems
+    assert trial.startswith("1 pod (gpu-device on gpu-1) runs and no release of a chart owns it")
+
+
+async def leaves(cluster: LeftBehind, role: str, node: str) -> None:
+    """A pod is deleted and stays, as on a node that is gone."""
+    path = f"{PODS}/{role}-{node}"
+    await cluster.api.merge(path, {"metadata": {"finalizers": ["example.com/stays"]}})
+    await cluster.api.delete(path, {"gracePeriodSeconds": 0})
+
+
+async def test_a_pod_that_never_ends_keeps_its_own_node_and_no_other(cluster: LeftBehind) -> None:
+    await cluster.served("gpu-2")
+    await cluster.agent(chart="tangram")
+    await leaves(cluster, "gpu-device", "gpu-1")
+    await cluster.keeps()
+    done = await cleaned(cluster, silent, 0.05)
+    (problem,) = done.problems
+    assert problem.startswith(
+        "after 50ms 1 pod (gpu-device on gpu-1) has not ended, so what it kept up stays"
+    )
+    assert problem.endswith("delete nodes that are gone for good, and ask again")
+    assert await untouched(cluster)
+    assert [each.name for each in done.nodes] == ["gpu-2"]
+    assert "Secret kube-system/tangram-scheduler-tls" in done.objects
+
+
+async def test_a_scheduler_that_never_ends_keeps_its_secret_and_its_lease(cluster: LeftBehind) -> None:
+    await cluster.agent("scheduler", chart="tangram")
+    await leaves(cluster, "scheduler", "gpu-1")
+    await cluster.keeps()
+    done = await cleaned(cluster, silent, 0.05)
+    assert len(done.problems) == 1
+    assert done.objects == []
+    assert not await untouched(cluster)

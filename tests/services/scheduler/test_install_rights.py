@@ -9,8 +9,9 @@ import asyncio
 import datetime as dt
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -27,6 +28,8 @@ from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.leases import LeaseWatch
 from tangram.kube.rights import Rights
+from tangram.services.installation.created import granted_on, made_on
+from tangram.services.installation.matrix import Minor
 from tangram.services.scheduler.authority import OwnAuthority, Places
 from tangram.services.scheduler.service import Scheduler
 from tangram.services.scheduler.settings import SchedulerSettings
@@ -44,10 +47,10 @@ RULES: list[Object] = [
 ]
 SETTINGS = SchedulerSettings()
 HOME, NAME = SETTINGS.service.namespace, SETTINGS.service.name
-KUBE_SCHEDULERS = {Right(verb, "coordination.k8s.io", "leases", NAME) for verb in ("get", "update")} | {
-    Right("create", "coordination.k8s.io", "leases")
-}
+KUBE_SCHEDULERS = {Right(verb, "coordination.k8s.io", "leases", NAME) for verb in ("get", "update")}
 """The Lease is written by the kube-scheduler beside us, under the same account."""
+OLD_AND_NEW = ((1, 29), (1, 30))
+"""Kubernetes with a second webhook of ours, and without."""
 HALF = {"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 50, "metax-tech.com/vmemory": 8}
 
 
@@ -146,10 +149,11 @@ async def place(scheduler: Scheduler, server: CountingApi, name: str, where: str
     assert json.loads(answer.body)["Error"] == ""
 
 
-async def play_certificates(server: CountingApi, api: Api) -> None:
+async def play_certificates(server: CountingApi, api: Api, version: Minor) -> None:
     """From nothing: made, marked as published, made known, and looked at from then on."""
     hook = {"clientConfig": {"service": {"name": NAME, "namespace": HOME}}}
-    for kind in KINDS:
+    made = {each.resource for each in made_on(version)}
+    for kind in made.intersection(KINDS):
         server.put(configuration_path(kind, SETTINGS.webhooks), {"webhooks": [hook]})
     own = OwnAuthority(
         api,
@@ -181,13 +185,24 @@ async def play_rights(server: CountingApi, api: Api) -> None:
     assert server.rights
 
 
-async def test_the_rights_on_the_page_are_those_that_the_scheduler_uses_and_no_more() -> None:
+async def used_by(*plays: Callable[[CountingApi, Api], Awaitable[None]]) -> set[Right]:
     used: set[Right] = set()
-    for play in (play_placement, play_certificates, play_lease, play_rights):
+    for play in plays:
         async with counting() as (server, api):
             await play(server, api)
             used |= server.rights
-    assert used == granted(RULES) - KUBE_SCHEDULERS
+    return used
+
+
+async def test_the_rights_on_the_page_are_those_that_the_scheduler_uses_and_no_more() -> None:
+    always = await used_by(play_placement, play_lease, play_rights)
+    old, new = [
+        always | await used_by(partial(play_certificates, version=version)) for version in OLD_AND_NEW
+    ]
+    assert new == granted(RULES) - KUBE_SCHEDULERS
+    more, today = [granted(granted_on(version)) for version in OLD_AND_NEW]
+    assert old - new == more - today
+    assert len(old - new) == 1
 
 
 def test_every_right_is_explained() -> None:

@@ -7,6 +7,7 @@ way to it. `e2e/test_bundle.py` runs the real one.
 import hashlib
 import io
 import os
+import pty
 import re
 import shutil
 import signal
@@ -39,6 +40,7 @@ echo "words $(cd "${1%/usr/local/bin/tangram}" && find . -type f | sort | tr '\\
 shift
 echo "command $*"
 echo "openssl $OPENSSL_CONF"
+echo "preload [$LD_PRELOAD]"
 if [ "$2" = push ]; then cat; fi
 if [ "$3 $4" = "--archive $0" ]; then echo "is itself"; fi
 case "$*" in *--hang*) echo hanging; while :; do sleep 0.05; done ;; *--end*) exit 7 ;; esac
@@ -135,10 +137,18 @@ def test_the_tool_runs_from_its_own_python_in_every_shell(run_file: Path, tmp_pa
         ).stdout.split():
             (tmp_path / "bin" / program).symlink_to(shutil.which("busybox") or "")
     shell = (shutil.which(shell[0]) or "", *shell[1:])
-    room = tmp_path / "room"
+    room = tmp_path / "room to move"
     room.mkdir()
     answer = ran(
-        run_file, "push", "r.example.com/a b", "--x", by=shell, given="word", PATH=path, TMPDIR=str(room)
+        run_file,
+        "push",
+        "r.example.com/a b",
+        "--x",
+        by=shell,
+        given="word",
+        PATH=path,
+        TMPDIR=str(room),
+        LD_PRELOAD="",
     )
     lines = {line.partition(" ")[0]: line.partition(" ")[2] for line in answer.stdout.splitlines()}
     here = of_this_machine()
@@ -147,6 +157,7 @@ def test_the_tool_runs_from_its_own_python_in_every_shell(run_file: Path, tmp_pa
     assert lines["python"] == f"bin/python{PYTHON}"
     assert lines["command"] == f"images push --archive {run_file} r.example.com/a b --x"
     assert lines["openssl"] == "/dev/null"
+    assert lines["preload"] == "[]"
     assert answer.stdout.endswith("word"), "standard input is handed on"
     unpacked = set(lines["words"].split())
     assert f"./{MODULES}/tangram/__init__.py" in unpacked
@@ -155,6 +166,33 @@ def test_the_tool_runs_from_its_own_python_in_every_shell(run_file: Path, tmp_pa
     assert not any("zoneinfo" in path or "sbom" in path or "sitecustomize" in path for path in unpacked)
     assert not any(f"/{name}/" in path for path in unpacked for name in NOT_NEEDED)
     assert list(room.iterdir()) == [], "nothing is left"
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_closed_standard_input_is_an_empty_one(run_file: Path, tmp_path: Path, name: str) -> None:
+    shell = f"{shutil.which(name)} {'sh' if name == 'busybox' else ''}"
+    answer = ran(Path("/bin/sh"), "-c", f"{shell} {run_file} push r.example.com/a <&-", TMPDIR=str(tmp_path))
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "command images push" in answer.stdout
+
+
+def test_a_stopped_tool_leaves_the_cursor_visible(run_file: Path, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [run_file, "load", "--hang"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    os.close(theirs)
+    assert process.stdout is not None
+    with process.stdout, open(ours, "rb", buffering=0) as terminal:  # noqa: PTH123 - no path but an open file
+        while process.stdout.readline() not in {"hanging\n", ""}:
+            pass
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert terminal.read(100) == b"\x1b[?25h"
 
 
 def test_the_exit_status_is_the_tools(run_file: Path, tmp_path: Path) -> None:
@@ -225,7 +263,9 @@ def test_a_folder_that_cannot_be_used_is_told_with_what_to_set(run_file: Path, t
         PATH=with_program(tmp_path / "tar", "tar", "cat >/dev/null; exit 2"),
     )
     assert "could not unpack" in broken.stderr
-    for answer in (gone, full, noexec, broken):
+    between = ran(run_file, "list", TMPDIR=f"{room}:{room}")
+    assert "set TMPDIR to another" in between.stderr
+    for answer in (gone, full, noexec, broken, between):
         assert (answer.returncode, answer.stdout) == (1, "")
     assert list(room.iterdir()) == []
 

@@ -42,7 +42,7 @@ class Makers:
         files = dict.fromkeys(files_of(Version.of(said, "")), "made of ")
         files.pop(self.without, None)
         for name, words in {**files, **self.also}.items():
-            content = "".join(sorted(path.read_text() for path in tree.rglob("*.py")))
+            content = "".join(sorted(path.read_bytes().decode() for path in tree.rglob("*.py")))
             (output / name).write_text(f"{words}{name} {environment} {content}")
 
 
@@ -111,10 +111,42 @@ def test_a_release_that_people_may_have_is_never_replaced(root: Path) -> None:
     first, _ = made(root, Wish(), Makers())
     sums = (first / "SHA256SUMS").read_text()
     name = "tangram-1.2.3-oci.tar"
-    with pytest.raises(ReleaseError, match=rf"what was made now is not the same: {name}\. If people have it"):
+    with pytest.raises(
+        ReleaseError, match=rf"what was made now is not the same: SHA256SUMS, {name}\. If people have it"
+    ):
         made(root, Wish(), Makers(also={name: "newer "}))
     assert (first / "SHA256SUMS").read_text() == sums
     assert left_in(root) == ["1.2.3"]
+
+
+@pytest.mark.parametrize("change", ["changed", "gone", "more"])
+def test_a_release_whose_files_have_changed_since_is_not_called_the_same(root: Path, change: str) -> None:
+    folder, _ = made(root, Wish(), Makers())
+    path = folder / ("stray" if change == "more" else "tangram-1.2.3.tgz")
+    if change == "gone":
+        path.unlink()
+    else:
+        path.write_text("another")
+    with pytest.raises(ReleaseError, match=rf"what was made now is not the same: {path.name}\."):
+        made(root, Wish(), Makers())
+
+
+def test_the_settings_of_whoever_releases_change_nothing(root: Path) -> None:
+    signed = git(root, "cat-file", "commit", "HEAD").replace("\n\n", "\ngpgsig of-somebody\n\n", 1)
+    write(root, "dist/signed", f"{signed}\n")
+    git(root, "reset", "--quiet", "--soft", git(root, "hash-object", "-t", "commit", "-w", "dist/signed"))
+    git(root, "tag", "--force", "v1.2.3")
+    first, _ = made(root, Wish(), Makers())
+    settings = {
+        "log.showSignature": "true",
+        "gpg.program": "false",
+        "core.autocrlf": "true",
+        "column.ui": "always",
+    }
+    for name, value in settings.items():
+        git(root, "config", name, value)
+    git(root, "checkout", "--quiet", "--force", "HEAD")
+    assert made(root, Wish(), Makers())[0] == first
 
 
 def test_the_commit_is_released_and_not_the_working_tree(root: Path) -> None:
@@ -261,6 +293,18 @@ def test_a_snapshot_tells_what_is_written_down_so_far(root: Path) -> None:
 
     assert folder.name == "1.3.0-dev.1"
     assert (folder / "RELEASE-NOTES.md").read_text().endswith("- Coming.\n")
+
+
+def test_a_candidate_does_not_begin_the_numbers_of_snapshots_again(root: Path) -> None:
+    write_versions(root, "1.3.0-rc.1")
+    names: list[str] = []
+    for number in range(4):
+        commit(root, "more")
+        if number == 1:
+            git(root, "tag", "v1.3.0-rc.1")
+        else:
+            names.append(made(root, SNAPSHOT, Makers())[0].name)
+    assert names == ["1.3.0-dev.1", "1.3.0-dev.3", "1.3.0-dev.4"]
 
 
 def test_a_snapshot_may_be_replaced(root: Path) -> None:

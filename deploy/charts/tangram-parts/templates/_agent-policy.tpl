@@ -9,19 +9,19 @@ agent's own account are looked at. The texts are those that `tangram` makes (wir
 
 {{- define "tangram-parts.gpu-device-policy" -}}
 {{- $amounts := list "koordinator.sh/gpu-core" "koordinator.sh/gpu-memory" "koordinator.sh/gpu-memory-ratio" "koordinator.sh/gpu.shared" -}}
-{{- $onNodes := dict
-  "annotation" (list "tangram.dev/agent" "tangram.dev/node-inventory" "metax-tech.com/node-gpu-devices" "metax-tech.com/gpu.topology.scores" "metax-tech.com/gpu.topology.losses" "metax-tech.com/gpu.topology.zones" "hami.io/mutex.lock")
-  "label" (list "mthreads.com/gpu.count" "mthreads.com/sgpu.cores" "node.koordinator.sh/gpu-vendor" "node.koordinator.sh/gpu-model" "node.koordinator.sh/gpu-driver-version")
-  "capacity" $amounts
-  "allocatable" $amounts
-  "condition" (list "GpuModeChangePending") -}}
+{{- $onNodes := dict -}}
+{{- $_ := set $onNodes "annotation" (list "tangram.dev/agent" "tangram.dev/node-inventory" "metax-tech.com/node-gpu-devices" "metax-tech.com/gpu.topology.scores" "metax-tech.com/gpu.topology.losses" "metax-tech.com/gpu.topology.zones" "hami.io/mutex.lock") -}}
+{{- $_ := set $onNodes "label" (list "mthreads.com/gpu.count" "mthreads.com/sgpu.cores" "node.koordinator.sh/gpu-vendor" "node.koordinator.sh/gpu-model" "node.koordinator.sh/gpu-driver-version") -}}
+{{- $_ := set $onNodes "capacity" $amounts -}}
+{{- $_ := set $onNodes "allocatable" $amounts -}}
+{{- $_ := set $onNodes "condition" (list "GpuModeChangePending") -}}
 {{- $onPods := dict "annotation" (list "hami.io/vgpu-node" "hami.io/vgpu-time" "hami.io/bind-phase" "hami.io/bind-time" "hami.io/metax-gpu-devices-to-allocate" "hami.io/metax-gpu-devices-allocated" "hami.io/metax-sgpu-devices-to-allocate" "hami.io/metax-sgpu-devices-allocated" "hami.io/mthreads-vgpu-devices-to-allocate" "hami.io/mthreads-vgpu-devices-allocated" "metax-tech.com/gpu-devices-allocated" "metax-tech.com/predicate-time" "mthreads.com/gpu-index" "mthreads.com/predicate-node" "mthreads.com/predicate-time" "scheduling.koordinator.sh/device-allocated" "scheduling.koordinator.sh/bind-timestamp" "scheduling.koordinator.sh/gpu-minors") -}}
 {{- $own := printf "(request.resource.resource == 'pods' ? %s : %s)" (include "tangram-parts.words" $onPods) (include "tangram-parts.words" $onNodes) -}}
 {{- $status := list (include "tangram-parts.of-map" (list "capacity" "?status.?capacity")) (include "tangram-parts.of-map" (list "allocatable" "?status.?allocatable")) (include "tangram-parts.of-conditions" .) (include "tangram-parts.of-field" "?status.?addresses") (include "tangram-parts.of-field" "?status.?daemonEndpoints") | join " + " -}}
-{{- $said := dict
-  "place" "request.resource.resource == 'pods' ? oldObject.spec.?nodeName.orValue('') : object.metadata.name"
-  "touched" (printf "request.resource.resource == 'devices' ? [] : %s + %s" (include "tangram-parts.of-metadata" .) $status)
-  "foreign" (printf "variables.touched.filter(each, !(each in %s) && !(request.resource.resource == 'nodes' && each.matches('^label mthreads[.]com/gpu[0-9]{1,9}[.]memory$')))" $own) -}}
+{{- $said := dict -}}
+{{- $_ := set $said "place" "request.resource.resource == 'pods' ? oldObject.spec.?nodeName.orValue('') : object.metadata.name" -}}
+{{- $_ := set $said "touched" (printf "request.resource.resource == 'devices' ? [] : %s + %s" (include "tangram-parts.of-metadata" .) $status) -}}
+{{- $_ := set $said "foreign" (printf "variables.touched.filter(each, !(each in %s) && !(request.resource.resource == 'nodes' && each.matches('^label mthreads[.]com/gpu[0-9]{1,9}[.]memory$')))" $own) -}}
 {{- include "tangram-parts.agent-policy" (list . "gpu-device" $said) }}
     resourceRules:
       - {apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [nodes, nodes/status], scope: Cluster}
@@ -36,10 +36,10 @@ agent's own account are looked at. The texts are those that `tangram` makes (wir
 
 {{- define "tangram-parts.gpu-label-policy" -}}
 {{- $labels := dict "label" (list "metax-tech.com/driver.ready" "metax-tech.com/gpu.driver.major" "metax-tech.com/gpu.driver.minor" "metax-tech.com/gpu.driver.mode" "metax-tech.com/gpu.driver.patch" "metax-tech.com/gpu.family" "metax-tech.com/gpu.installed" "metax-tech.com/gpu.memory" "metax-tech.com/gpu.product" "metax-tech.com/gpu.sriov" "metax-tech.com/gpu.vfnum" "tangram.dev/mthreads.count" "tangram.dev/mthreads.driver.major" "tangram.dev/mthreads.driver.minor" "tangram.dev/mthreads.driver.patch" "tangram.dev/mthreads.driver.ready" "tangram.dev/mthreads.installed" "tangram.dev/mthreads.memory" "tangram.dev/mthreads.product") -}}
-{{- $said := dict
-  "place" "object.metadata.name"
-  "touched" (include "tangram-parts.of-metadata" .)
-  "foreign" (printf "variables.touched.filter(each, !(each in %s))" (include "tangram-parts.words" $labels)) -}}
+{{- $said := dict -}}
+{{- $_ := set $said "place" "object.metadata.name" -}}
+{{- $_ := set $said "touched" (include "tangram-parts.of-metadata" .) -}}
+{{- $_ := set $said "foreign" (printf "variables.touched.filter(each, !(each in %s))" (include "tangram-parts.words" $labels)) -}}
 {{- include "tangram-parts.agent-policy" (list . "gpu-label" $said) }}
     resourceRules:
       - {apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [nodes], scope: Cluster}

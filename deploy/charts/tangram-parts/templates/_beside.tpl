@@ -13,8 +13,12 @@ but of two agents on a node one waits for ever, and two that label write against
 {{- $labels := $found.metadata.labels | default dict -}}
 {{- $notes := $found.metadata.annotations | default dict -}}
 {{- if eq (index $labels "app.kubernetes.io/component" | default "") $part -}}
-{{- $who := printf "release %s in namespace %s (chart %s)" (index $notes "meta.helm.sh/release-name") (index $notes "meta.helm.sh/release-namespace") (index $labels "app.kubernetes.io/name") -}}
-{{- $way := $ours | ternary (printf "uninstall that release first, or write %s.enabled=false" (index . 2)) "uninstall that release first, which does all that this one would" -}}
+{{- /* What helm rendered and others applied belongs to no release. */ -}}
+{{- $release := index $notes "meta.helm.sh/release-name" | default "" -}}
+{{- $whose := printf "release %s in namespace %s" $release (index $notes "meta.helm.sh/release-namespace" | default "") -}}
+{{- $who := printf "%s (chart %s)" (empty $release | ternary "what was applied without helm" $whose) ($ours | ternary "metax-gpu-extensions" "tangram") -}}
+{{- $first := empty $release | ternary "remove it first" "uninstall that release first" -}}
+{{- $way := $ours | ternary (printf "%s, or write %s.enabled=false" $first (index . 2)) (printf "%s, which does all that this one would" $first) -}}
 {{- printf "%s runs %s already: a node has one; %s." $who $part $way | fail -}}
 {{- end -}}
 {{- end -}}

@@ -19,7 +19,7 @@ annotations:
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   {{- include "tangram-parts.cleanup-metadata" (list . -3) | nindent 2 }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -49,12 +49,12 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
-    namespace: {{ .Release.Namespace }}
+    namespace: {{ .Release.Namespace | quote }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   {{- include "tangram-parts.cleanup-metadata" (list . -2) | nindent 2 }}
 rules:
   - apiGroups: [apps]
@@ -75,7 +75,7 @@ rules:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   {{- include "tangram-parts.cleanup-metadata" (list . -1) | nindent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
@@ -84,12 +84,12 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
-    namespace: {{ .Release.Namespace }}
+    namespace: {{ .Release.Namespace | quote }}
 ---
 apiVersion: batch/v1
 kind: Job
 metadata:
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   {{- include "tangram-parts.cleanup-metadata" (list . 0) | nindent 2 }}
     helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
 spec:
@@ -105,6 +105,7 @@ spec:
       restartPolicy: Never
       nodeSelector:
         kubernetes.io/os: linux
+      affinity: {{- include "tangram-parts.built-for" . | nindent 8 }}
       # Where all nodes are cordoned or tainted there is still something to be removed from them.
       {{- include "tangram-parts.tolerate-everything" . | nindent 6 }}
       securityContext:
@@ -121,4 +122,7 @@ spec:
             capabilities:
               drop: [ALL]
             readOnlyRootFilesystem: true
+          # In a namespace with a quota, pods that ask for nothing are not made.
+          resources:
+            requests: {cpu: 10m, memory: 64Mi}
 {{- end -}}

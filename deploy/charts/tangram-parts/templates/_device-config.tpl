@@ -10,7 +10,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
   name: {{ include "tangram-parts.name" $part }}
-  namespace: {{ .Values.gpuDevice.configNamespace }}
+  namespace: {{ .Values.gpuDevice.configNamespace | quote }}
   labels: {{- include "tangram-parts.labels" $part | nindent 4 }}
 rules:
   - apiGroups: [""]
@@ -22,7 +22,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
   name: {{ include "tangram-parts.name" $part }}
-  namespace: {{ .Values.gpuDevice.configNamespace }}
+  namespace: {{ .Values.gpuDevice.configNamespace | quote }}
   labels: {{- include "tangram-parts.labels" $part | nindent 4 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
@@ -31,14 +31,14 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
-    namespace: {{ .Release.Namespace }}
+    namespace: {{ .Release.Namespace | quote }}
 ---
 {{- with .Values.gpuDevice.deviceConfig }}
 apiVersion: v1
 kind: ConfigMap
 metadata:
   name: metax-device-config
-  namespace: {{ $.Values.gpuDevice.configNamespace }}
+  namespace: {{ $.Values.gpuDevice.configNamespace | quote }}
   labels: {{- include "tangram-parts.labels" $part | nindent 4 }}
 data:
   {{- range $key, $value := . }}

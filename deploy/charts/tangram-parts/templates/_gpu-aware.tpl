@@ -30,13 +30,13 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
-    namespace: {{ .Release.Namespace }}
+    namespace: {{ .Release.Namespace | quote }}
 ---
 apiVersion: v1
 kind: ConfigMap
 metadata:
   name: gpu-aware-weight
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   labels: {{- include "tangram-parts.labels" $part | nindent 4 }}
 data:
   score: {{ .Values.gpuAware.scoreWeight | toString | quote }}
@@ -46,7 +46,7 @@ apiVersion: v1
 kind: Service
 metadata:
   name: gpu-aware-service
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   labels: {{- include "tangram-parts.labels" $part | nindent 4 }}
 spec:
   selector: {{- include "tangram-parts.selector" $part | nindent 4 }}
@@ -83,6 +83,7 @@ spec:
               - matchExpressions:
                   - {key: node-role.kubernetes.io/control-plane, operator: Exists}
                   - {key: kubernetes.io/os, operator: In, values: [linux]}
+                  - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}
       {{- include "tangram-parts.tolerate-everything" . | nindent 6 }}
       containers:
         - name: gpu-aware

@@ -46,7 +46,7 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
-    namespace: {{ .Release.Namespace }}
+    namespace: {{ .Release.Namespace | quote }}
 ---
 {{- if include "tangram-parts.has-policies" . }}
 {{ include "tangram-parts.gpu-device-policy" . }}
@@ -74,7 +74,8 @@ spec:
       {{- with include "tangram-parts.pull-secrets" . }}{{ . | nindent 6 }}{{ end }}
       # Without it no container on the node gets a card: it goes last and comes first.
       priorityClassName: system-node-critical
-      # It tells the schedulers, lets the kubelet's calls end and writes what it still owes: ten seconds at most.
+      # It tells the schedulers, lets pods that are on their way arrive and the kubelet's calls end, and writes what it
+      # still owes: fifteen seconds at most.
       terminationGracePeriodSeconds: 30
       {{- with .Values.gpuDevice.nodeSelector }}
       # Beside the cards: of nodes that have some, those that are to be served from here.

@@ -32,7 +32,7 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
-    namespace: {{ .Release.Namespace }}
+    namespace: {{ .Release.Namespace | quote }}
 ---
 {{- if include "tangram-parts.has-policies" . }}
 {{ include "tangram-parts.gpu-label-policy" . }}
@@ -59,6 +59,7 @@ spec:
       priorityClassName: system-node-critical
       nodeSelector:
         kubernetes.io/os: linux
+      affinity: {{- include "tangram-parts.built-for" . | nindent 8 }}
       {{- include "tangram-parts.tolerate-everything" . | nindent 6 }}
       containers:
         - name: gpu-label

@@ -25,7 +25,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- define "tangram-parts.labels" -}}
 {{- $root := index . 0 -}}
 {{ include "tangram-parts.selector" . }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
@@ -48,6 +48,6 @@ labels: {{- include "tangram-parts.labels" . | nindent 2 }}
 {{- define "tangram-parts.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ include "tangram-parts.name" . }}
-namespace: {{ $root.Release.Namespace }}
+namespace: {{ $root.Release.Namespace | quote }}
 labels: {{- include "tangram-parts.labels" . | nindent 2 }}
 {{- end -}}

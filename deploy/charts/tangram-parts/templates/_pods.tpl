@@ -99,3 +99,12 @@ readinessProbe:
 tolerations:
   - operator: Exists
 {{- end -}}
+
+{{/* On processors that the image is built for. Elsewhere a pod would wait for its image for ever, and helm with it. */}}
+{{- define "tangram-parts.built-for" -}}
+nodeAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    nodeSelectorTerms:
+      - matchExpressions:
+          - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}
+{{- end -}}

@@ -7,7 +7,7 @@ What webhooks and the policy share.
 {{- $root := index . 0 -}}
 service:
   name: {{ include "tangram-parts.name" (list $root "scheduler") }}
-  namespace: {{ $root.Release.Namespace }}
+  namespace: {{ $root.Release.Namespace | quote }}
   path: {{ index . 1 }}
   port: 9443
 {{- if eq $root.Values.certificates.source "secret" }}

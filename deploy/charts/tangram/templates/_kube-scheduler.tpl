@@ -5,17 +5,18 @@ matter. `tangram scheduler --print-kube-scheduler-config` prints the same, and a
 
 {{/* What the cluster calls our resources, as JSON: {usual name: its own name}. HAMi's device-config.yaml renames them. */}}
 {{- define "tangram.own-names" -}}
-{{- $metax := .Values.scheduler.deviceConfig.metax | default dict -}}
-{{- $mthreads := .Values.scheduler.deviceConfig.mthreads | default dict -}}
-{{- dict
-  "metax-tech.com/gpu" ($metax.resourceCountName | default "metax-tech.com/gpu")
-  "metax-tech.com/sgpu" ($metax.resourceVCountName | default "metax-tech.com/sgpu")
-  "metax-tech.com/vcore" ($metax.resourceVCoreName | default "metax-tech.com/vcore")
-  "metax-tech.com/vmemory" ($metax.resourceVMemoryName | default "metax-tech.com/vmemory")
-  "mthreads.com/sgpu-core" ($mthreads.resourceCoreName | default "mthreads.com/sgpu-core")
-  "mthreads.com/sgpu-memory" ($mthreads.resourceMemoryName | default "mthreads.com/sgpu-memory")
-  "mthreads.com/vgpu" ($mthreads.resourceCountName | default "mthreads.com/vgpu")
-  | toJson -}}
+{{- $file := .Values.scheduler.deviceConfig | default dict -}}
+{{- $metax := $file.metax | default dict -}}
+{{- $mthreads := $file.mthreads | default dict -}}
+{{- $names := dict -}}
+{{- $_ := set $names "metax-tech.com/gpu" ($metax.resourceCountName | default "metax-tech.com/gpu") -}}
+{{- $_ := set $names "metax-tech.com/sgpu" ($metax.resourceVCountName | default "metax-tech.com/sgpu") -}}
+{{- $_ := set $names "metax-tech.com/vcore" ($metax.resourceVCoreName | default "metax-tech.com/vcore") -}}
+{{- $_ := set $names "metax-tech.com/vmemory" ($metax.resourceVMemoryName | default "metax-tech.com/vmemory") -}}
+{{- $_ := set $names "mthreads.com/sgpu-core" ($mthreads.resourceCoreName | default "mthreads.com/sgpu-core") -}}
+{{- $_ := set $names "mthreads.com/sgpu-memory" ($mthreads.resourceMemoryName | default "mthreads.com/sgpu-memory") -}}
+{{- $_ := set $names "mthreads.com/vgpu" ($mthreads.resourceCountName | default "mthreads.com/vgpu") -}}
+{{- $names | toJson -}}
 {{- end -}}
 
 {{/* Every resource that brings a pod to tangram, as JSON {names: [...]} in this cluster's names, those that nodes
@@ -23,8 +24,8 @@ announce first. */}}
 {{- define "tangram.announced" -}}
 {{- $own := include "tangram.own-names" . | fromJson -}}
 {{- $names := list (index $own "metax-tech.com/gpu") (index $own "metax-tech.com/sgpu") "mthreads.com/gpu" -}}
-{{- dict "names" (concat $names (list (index $own "mthreads.com/sgpu-core") (index $own "mthreads.com/sgpu-memory")))
-  | toJson -}}
+{{- $names = concat $names (list (index $own "mthreads.com/sgpu-core") (index $own "mthreads.com/sgpu-memory")) -}}
+{{- dict "names" $names | toJson -}}
 {{- end -}}
 
 {{- define "tangram.never-announced" -}}
@@ -79,7 +80,7 @@ clientConnection:
 leaderElection:
   leaderElect: true
   resourceLock: leases
-  resourceNamespace: {{ .Release.Namespace }}
+  resourceNamespace: {{ .Release.Namespace | quote }}
   resourceName: tangram-scheduler
 {{- include "tangram.profiles" . }}
 extenders:

@@ -3,8 +3,8 @@ Schedulers of others that run in this cluster, as JSON: {hami: [{name, account}]
 
 Two schedulers that answer to one name place the same pods, so a name is taken only where nobody else serves it. A
 program is known by what runs, as `tangram doctor --cluster` knows it: its command, its image or its container's name.
-Tenants can make a Deployment called anything; what they cannot make is a ClusterRoleBinding, and a scheduler has one.
-One without replicas places nothing. Ours is never found, because none of its containers is called so.
+Tenants can make a Deployment called anything; what they cannot give themselves is the right to bind pods in the whole
+cluster, which a scheduler needs. One without replicas places nothing. Ours is never found, because none of its containers is called so.
 
 Without a cluster to ask, as in `helm template`, nobody is found.
 */}}
@@ -21,8 +21,12 @@ Without a cluster to ask, as in `helm template`, nobody is found.
 {{- $found := dict "hami" list "koordinator" list -}}
 {{- $bound := dict -}}
 {{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items -}}
+{{- $role := .roleRef.name -}}
 {{- range .subjects -}}
-{{- if eq .kind "ServiceAccount" -}}{{- $_ := set $bound (printf "%s:%s" .namespace .name) true -}}{{- end -}}
+{{- if eq .kind "ServiceAccount" -}}
+{{- $account := printf "%s:%s" .namespace .name -}}
+{{- $_ := set $bound $account (append (index $bound $account | default list) $role) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- range (lookup "apps/v1" "Deployment" "" "").items -}}
@@ -34,11 +38,27 @@ Without a cluster to ask, as in `helm template`, nobody is found.
 {{- $program := base (first (.command | default (list ""))) -}}
 {{- range list $program $image .name -}}{{- $part = $part | default (index $parts .) -}}{{- end -}}
 {{- end -}}
-{{- if and $part (hasKey $bound $account) (ne (int .spec.replicas) 0) -}}
+{{- $binds := "" -}}
+{{- if $part -}}
+{{- range index $bound $account -}}{{- $binds = $binds | default (include "tangram.may-bind" .) -}}{{- end -}}
+{{- end -}}
+{{- if and $binds (ne (int .spec.replicas) 0) -}}
 {{- $name := printf "%s/%s" .metadata.namespace .metadata.name -}}
 {{- $one := dict "name" $name "account" (printf "system:serviceaccount:%s" $account) -}}
 {{- $_ := set $found $part (append (index $found $part) $one) -}}
 {{- end -}}
 {{- end -}}
 {{- $found | toJson -}}
+{{- end -}}
+
+{{/* Whether the ClusterRole of that name lets its accounts bind pods: it says yes, or nothing. */}}
+{{- define "tangram.may-bind" -}}
+{{- $may := "" -}}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" .).rules -}}
+{{- $resources := .resources | default list -}}
+{{- if or (has "create" .verbs) (has "*" .verbs) -}}
+{{- if or (has "pods/binding" $resources) (has "*/binding" $resources) (has "*" $resources) -}}{{- $may = "yes" -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $may -}}
 {{- end -}}

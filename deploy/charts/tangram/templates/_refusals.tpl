@@ -10,11 +10,24 @@ sentence: what was read, what is legal, what to write instead.
 {{- include "tangram.refuse-certificates" . -}}
 {{- end -}}
 
+{{/* A name is asked for in three places, and whichever it was, nobody else may serve it. */}}
 {{- define "tangram.refuse-profiles" -}}
-{{- $values := .Values -}}
+{{- $scheduler := .Values.scheduler -}}
+{{- $served := dict "hami" "hami-scheduler" "koordinator" "koord-scheduler" -}}
 {{- range $profile, $found := include "tangram.peers" . | fromJson -}}
-{{- if and $found (eq (toString (index $values.scheduler.profiles $profile)) "true") -}}
-{{- printf "scheduler.profiles.%s is true, and %s serves that name already: two schedulers would place the same pods; write auto, or stop the other one first." $profile (first $found).name | fail -}}
+{{- $name := index $served $profile -}}
+{{- $asked := "" -}}
+{{- $instead := "write another name" -}}
+{{- if eq (toString (index $scheduler.profiles $profile)) "true" -}}
+{{- $asked = printf "scheduler.profiles.%s is true" $profile -}}
+{{- $instead = "write auto" -}}
+{{- else if eq $scheduler.name $name -}}
+{{- $asked = printf "scheduler.name is %s" $name -}}
+{{- else if has $name ($scheduler.config.schedulerNames | default list) -}}
+{{- $asked = printf "scheduler.config.schedulerNames has %s" $name -}}
+{{- end -}}
+{{- if and $found $asked -}}
+{{- printf "%s, and %s serves that name already: two schedulers would place the same pods; %s, or stop the other one first." $asked (first $found).name $instead | fail -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -81,8 +81,3 @@ seccompProfile:
 {{- define "tangram.has-conditions" -}}
 {{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}yes{{ end -}}
 {{- end -}}
-
-{{/* As many spaces as NOTES.txt needs behind a name. */}}
-{{- define "tangram.column" -}}
-{{- repeat (sub 20 (len .) | int) " " -}}
-{{- end -}}

@@ -35,7 +35,7 @@ def gpu_aware(
     *,
     address: Annotated[
         str, Parameter(metavar="HOST:PORT", help="Where kube-scheduler asks; /metrics and probes too.")
-    ] = "0.0.0.0:8080",
+    ] = ":8080",
     weights_configmap: Annotated[
         str,
         Parameter(
@@ -115,7 +115,7 @@ def _address(text: str) -> Address:
         found = None
     if found is None:
         raise InputError(
-            f"{OPTION} is {text!r:.80}: it is HOST:PORT with a port up to 65535; write for example 0.0.0.0:8080."
+            f"{OPTION} is {text!r:.80}: it is HOST:PORT with a port up to 65535; write for example :8080."
         )
     return found
 

@@ -88,7 +88,7 @@ def gpu_device(
         ),
     ] = None,
     kubeconfig: KubeconfigOption = None,
-    metrics_address: MetricsAddressOption = "0.0.0.0:9394",
+    metrics_address: MetricsAddressOption = ":9394",
     logs: LogArguments | None = None,
 ) -> int:
     """Offer this node's cards to the kubelet."""

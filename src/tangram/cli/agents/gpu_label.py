@@ -73,7 +73,7 @@ def gpu_label(
     ] = False,
     kubeconfig: KubeconfigOption = None,
     timeout: TimeoutOption = "10s",
-    metrics_address: MetricsAddressOption = "0.0.0.0:9395",
+    metrics_address: MetricsAddressOption = ":9395",
     logs: LogArguments | None = None,
 ) -> int:
     """Keep the labels of this node true."""

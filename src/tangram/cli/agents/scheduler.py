@@ -52,7 +52,7 @@ class DoorArguments:
             metavar="HOST:PORT",
             help="For the API server (webhook), for people (explain, metrics) and for a kube-scheduler elsewhere.",
         ),
-    ] = "0.0.0.0:9443"
+    ] = ":9443"
     service: Annotated[
         str,
         Parameter(

@@ -81,7 +81,13 @@ def _login(user: str, *, asked: bool) -> Login | None:
         raise InputError(
             f"--user is {user!r:.80}: a name has no colon; the password comes on standard input."
         )
-    password = sys.stdin.readline().rstrip("\r\n")
+    try:
+        password = sys.stdin.readline().rstrip("\r\n")
+        f"{user}{password}".encode()
+    except UnicodeError:
+        raise InputError(
+            "--user or the password is no text in UTF-8, as registries take it: write both in UTF-8."
+        ) from None
     if not password:
         raise InputError(
             "--password-stdin found nothing on standard input: write the password there, on one line."

@@ -40,6 +40,7 @@ from tangram.services.gpu_device.grant_files import GrantFiles
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.koordinator import KoordinatorReports
 from tangram.services.gpu_device.kubelet_view import KubeletView
+from tangram.services.gpu_device.leaving import ARRIVE_S, until_arrived
 from tangram.services.gpu_device.lock_release import LockRelease
 from tangram.services.gpu_device.metric_scene import Scene
 from tangram.services.gpu_device.mode_condition import ModeCondition
@@ -232,7 +233,7 @@ class Agent:
                 supervisor.lasting("reporting to Koordinator", self._reports.run)
                 supervisor.lasting("writing on pods", self._writes.run)
                 supervisor.lasting("recording events", self._recorder.run)
-                return await supervisor.until_stopped(self._drain, limit=GRACE_S + 5.0)
+                return await supervisor.until_stopped(self._drain, limit=ARRIVE_S + GRACE_S + 5.0)
             finally:
                 await self._resources.close()
                 await self._hardware.close()
@@ -246,13 +247,16 @@ class Agent:
             log.warning("a CDI file of ours cannot be read and is left alone", extra={"claim": claim})
 
     async def _drain(self) -> None:
-        """The scheduler first, so that it sends nobody into the gap; then the kubelet."""
+        """The scheduler first, so that it sends nobody into the gap; then those it has sent; then the kubelet."""
         self._survey.stopping = True
         try:
             async with asyncio.timeout(2.0):
                 await self._publisher.write()
         except TimeoutError:
             log.warning("the cluster could not be told of the end in time")
+        else:
+            if missing := await until_arrived(self._pods.all, self._kubelet.notes):
+                log.warning("pods that are on their way here may be refused", extra={"pods": missing})
         await asyncio.gather(*(plugin.drain(GRACE_S) for plugin in self._plugins.values()))
         try:
             async with asyncio.timeout(2.0):

@@ -6,6 +6,7 @@ and a project are asked for, because images that were pushed somewhere else are 
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Final
 
@@ -48,6 +49,12 @@ def read_target(text: str) -> Target:
     """The target that `text` names."""
     shown = f"{text:.120}"
     scheme = _SCHEME.match(text)
+    authority = text[scheme.end() if scheme else 0 :].partition("/")[0]
+    if "@" in authority:  # what stands before it is not told again: a log may keep it
+        raise AddressError(
+            f"a login stands before {authority.rpartition('@')[2]!r:.120}: write DOMAIN/PROJECT alone, {_EXAMPLE}, and "
+            "log in with docker login, or with --user and --password-stdin."
+        )
     if scheme is not None:
         plain = ", and --plain-http behind it" if scheme[1].lower() == "http" else ""
         raise AddressError(
@@ -61,7 +68,7 @@ def read_target(text: str) -> Target:
             f"{shown!r} has no domain before its first slash: write DOMAIN/PROJECT, {_EXAMPLE}; a registry on this "
             "machine is localhost with its port, such as localhost:5000/cloud."
         )
-    if _DOMAIN.fullmatch(domain) is None or not _port_exists(domain):
+    if _DOMAIN.fullmatch(domain) is None or not _port_exists(domain) or not _address_exists(domain):
         raise AddressError(
             f"{domain!r:.120} is no domain of a registry: it is a name or an address, with a port behind a colon if "
             f"it has its own; write DOMAIN/PROJECT, {_EXAMPLE}."
@@ -82,6 +89,14 @@ def _looks_like_a_domain(word: str) -> bool:
 def _port_exists(domain: str) -> bool:
     _, colon, port = domain.rpartition(":")
     return not colon or domain.endswith("]") or 0 < int(port) < 65536
+
+
+def _address_exists(domain: str) -> bool:
+    """Whether what stands in brackets is an address, if there are any."""
+    try:
+        return not domain.startswith("[") or bool(ipaddress.IPv6Address(domain[1:].partition("]")[0]))
+    except ValueError:
+        return False
 
 
 def _check_project(project: str) -> None:

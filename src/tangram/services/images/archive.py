@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
-from tangram.services.images.errors import ImagesError
+from tangram.services.images.errors import UNREADABLE, ImagesError
 
 INDEX: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -27,6 +27,10 @@ _HEAD: Final = 64 << 10
 _SCRIPT: Final = b"#!/bin/sh"
 _PAYLOAD: Final = re.compile(rb"^payload_at=([0-9]{1,7})$", re.MULTILINE)
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_NAMED: Final = re.compile(
+    r"[a-zA-Z0-9][a-zA-Z0-9.:-]*(?:/[a-z0-9][a-z0-9._-]*)*/[a-z0-9][a-z0-9._-]*:[\w][\w.-]*", re.ASCII
+)
+"""It becomes a part of addresses and of command lines."""
 _DOCUMENT: Final = 4 << 20
 """Registries take no larger manifest."""
 _PIECE: Final = 1 << 20
@@ -109,9 +113,11 @@ class Archive:
     def read(self, blob: Descriptor, at: int = 0, size: int | None = None) -> bytes:
         """Bytes of a blob. Safe from several threads: the file's position is not used."""
         start, length = self._members[_path_of(blob)]
-        wanted = length - at if size is None else min(size, length - at)
+        return self._bytes(start + at, length - at if size is None else min(size, length - at))
+
+    def _bytes(self, at: int, wanted: int) -> bytes:
         try:
-            data = os.pread(self._file.fileno(), wanted, start + at)
+            data = os.pread(self._file.fileno(), wanted, at)
         except OSError as error:
             raise ImagesError(f"{self.path} cannot be read any more ({error.strerror}).") from None
         if len(data) != wanted:
@@ -141,11 +147,11 @@ class Archive:
             # Members are entered by hand: `tarfile` would look for compression that layers never have outside.
             with tarfile.TarFile(fileobj=self._file, mode="r") as tar:
                 found = {one.name: (one.offset_data, one.size) for one in tar if one.isfile()}
-        except (tarfile.TarError, ValueError, OverflowError) as error:
+        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
             raise self.broken(f"it does not read as a tar archive: {error}") from None
         except OSError as error:
             raise ImagesError(f"{self.path} cannot be read ({error.strerror}).") from None
-        if any(start + length > size for start, length in found.values()):
+        if any(length < 0 or start + length > size for start, length in found.values()):
             raise self.broken("its end is missing")
         return found
 
@@ -153,15 +159,13 @@ class Archive:
         if "index.json" not in self._members:
             raise self.broken("it has no index.json, so it is no OCI image layout; `make image` writes one")
         start, length = self._members["index.json"]
-        top = _decoded(
-            self, os.pread(self._file.fileno(), min(length, _DOCUMENT), start), _Index, "index.json"
-        )
+        top = _decoded(self, self._bytes(start, min(length, _DOCUMENT)), _Index, "index.json")
         if not top.manifests:
             raise self.broken("it holds no image")
         for entry in top.manifests:
             name = entry.annotations.get(NAME, "")
-            if ":" not in name.rpartition("/")[2]:
-                raise self.broken(f"one of its images has no name and version ({NAME})")
+            if _NAMED.fullmatch(name) is None:
+                raise self.broken(f"one of its images has no name and version ({NAME} is {name!r:.120})")
             yield NamedImage(name, entry, tuple(self._platforms(entry)))
 
     def _platforms(self, top: Descriptor) -> Iterator[PlatformImage]:
@@ -233,5 +237,5 @@ def _path_of(blob: Descriptor) -> str:
 def _decoded(archive: Archive, content: bytes, kind: type[_Document], what: str) -> _Document:
     try:
         return msgspec.json.decode(content, type=kind)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise archive.broken(f"{what:.20} cannot be read ({error})") from None

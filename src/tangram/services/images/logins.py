@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 import re
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from typing import Final
 import msgspec
 
 from tangram.services.images.addresses import Target
-from tangram.services.images.errors import ImagesError
+from tangram.services.images.errors import UNREADABLE, ImagesError
 
 _HELPER_PATIENCE_S: Final = 30
 _HELPER_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
@@ -70,6 +71,8 @@ def login_files(environment: Mapping[str, str]) -> list[Path]:
         places.append(Path(podman))
     elif runtime := environment.get("XDG_RUNTIME_DIR"):
         places.append(Path(runtime) / "containers" / "auth.json")
+    else:
+        places.append(Path(f"/run/containers/{os.getuid()}/auth.json"))
     return places
 
 
@@ -87,14 +90,15 @@ def find_login(target: Target, environment: Mapping[str, str]) -> Login | None:
 
 def _read(path: Path) -> _File | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_File)
+        # docker and podman make the file before they have anything to keep.
+        return msgspec.json.decode(path.read_bytes().strip() or b"{}", type=_File)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ImagesError(
             f"{path}, where logins are kept, cannot be read ({error.strerror}): let it be read, or give --user."
         ) from None
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise ImagesError(
             f"{path}, where logins are kept, cannot be understood ({error}): log in again, or give --user."
         ) from None
@@ -178,7 +182,7 @@ def _helped(helper: str, key: str, path: Path, environment: Mapping[str, str]) -
         )
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         raise ImagesError(
             f"{program}, which {path} leaves logins to, gave no login: mend it, or give --user."
         ) from None

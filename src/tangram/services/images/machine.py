@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -81,29 +83,50 @@ class Machine:
     def feed(
         self, command: Sequence[str], content: Iterable[bytes], *, patience: float = _LOAD_PATIENCE_S
     ) -> Ended:
-        """Run a program with this on its standard input."""
+        """Run a program with this on its standard input; whatever it does, not for longer than `patience` seconds."""
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             try:
+                # A group of its own: clients may be scripts that start others, and all of them end together.
                 process = subprocess.Popen(  # noqa: S603 - the container runtimes' own clients
-                    command, stdin=subprocess.PIPE, stdout=output, stderr=errors, env=dict(self.environment)
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=errors,
+                    env=dict(self.environment),
+                    process_group=0,
                 )
             except OSError as error:
                 return Ended(127, "", error.strerror or str(error))
+            given_up = threading.Event()
+
+            def give_up() -> None:
+                given_up.set()
+                _end(process)
+
+            # Beside this thread, which waits for a program that reads nothing while it writes.
+            watch = threading.Timer(patience, give_up)
+            watch.start()
             try:
                 _write(process, content)
-                status = process.wait(patience)
-            except subprocess.TimeoutExpired:
-                return Ended(124, "", f"no answer within {patience:g} s")
+                status = process.wait()
             finally:
-                if process.returncode is None:
-                    process.kill()
-                    process.wait()
+                watch.cancel()
+                _end(process)
+                process.wait()
+            if given_up.is_set():
+                return Ended(124, "", f"no answer within {patience:g} s")
             output.seek(0)
             errors.seek(0)
             told = output.read(_SAID).decode(errors="replace")
             return Ended(
                 status, told, " ".join(f"{errors.read(_SAID).decode(errors='replace')} {told}".split())
             )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _write(process: subprocess.Popen[bytes], content: Iterable[bytes]) -> None:

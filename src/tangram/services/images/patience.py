@@ -15,12 +15,16 @@ Sleep = Callable[[float], Awaitable[None]]
 _Result = TypeVar("_Result")
 
 
-async def patiently(pause: Sleep, work: Callable[[], Awaitable[_Result]]) -> _Result:
+async def patiently(
+    pause: Sleep,
+    work: Callable[[], Awaitable[_Result]],
+    heeded: type[InterruptedPushError] = InterruptedPushError,
+) -> _Result:
     """Do the work again while it is only interrupted, `TRIES` times at most, with longer and longer pauses."""
     for number in range(1, TRIES):
         try:
             return await work()
-        except InterruptedPushError as error:
+        except heeded as error:
             await pause(pause_after(number, error))
     return await work()
 

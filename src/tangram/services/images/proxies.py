@@ -1,12 +1,17 @@
-"""The proxy of the environment, read as other programs read HTTPS_PROXY and NO_PROXY."""
+"""The proxy of the environment, read as other programs read HTTPS_PROXY and NO_PROXY.
+
+One that is not understood is an error: to go on without it would end in a connection that is refused or, worse, made.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from yarl import URL
+
+from tangram.services.images.errors import ImagesError
+from tangram.services.images.places import read_address
 
 
 def proxy_for(url: URL, environment: Mapping[str, str]) -> str | None:
@@ -20,12 +25,22 @@ def proxy_for(url: URL, environment: Mapping[str, str]) -> str | None:
         return None
     if any(_spares(word.strip(), url) for word in named("NO_PROXY").split(",")):
         return None
-    return named(f"{url.scheme.upper()}_PROXY") or None
+    setting = f"{url.scheme.upper()}_PROXY"
+    told = named(setting)
+    if not told:
+        return None
+    proxy = told if "://" in told else f"http://{told}"
+    if read_address(proxy) is None:
+        raise ImagesError(
+            f"{setting} is {shown(told)!r:.120}, which is no proxy that HTTP reaches: write http://HOST:PORT, or name "
+            f"{url.host} in NO_PROXY."
+        )
+    return proxy
 
 
 def shown(proxy: str | None) -> str:
     """Without the password that it may have."""
-    return urlsplit(proxy).netloc.rpartition("@")[2] if proxy else ""
+    return (proxy or "").rpartition("@")[2].rpartition("http://")[2]
 
 
 def _spares(word: str, url: URL) -> bool:

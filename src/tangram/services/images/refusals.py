@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 
 from tangram.services.images.addresses import Target
-from tangram.services.images.errors import ImagesError, InterruptedPushError
+from tangram.services.images.errors import UNREADABLE, BusyError, ImagesError, InterruptedPushError
 from tangram.services.images.logins import Login
 
 BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -39,7 +39,7 @@ def said(content: bytes) -> str:
     """The registry's own words, in brackets; nothing if there are none that are meant for people."""
     try:
         faults = msgspec.json.decode(content, type=_Faults).errors
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return ""
     words = "; ".join(": ".join(filter(None, (one.code, one.message))) for one in faults[:3])
     return f" ({' '.join(words.split()):.300})" if words else ""
@@ -92,13 +92,11 @@ class Speaker:
             )
         return ImagesError(f"{domain} refused {what} with status {status}{quoted}.")
 
-    def busy(self, what: str, status: int, content: bytes, after: float) -> InterruptedPushError:
+    def busy(self, what: str, status: int, content: bytes, after: float) -> BusyError:
         """For an answer that may be another one soon."""
         reason = "is asked too often" if status == 429 else f"cannot answer (status {status})"
         advice = "push again later" if status == 429 else "see its log, and whether its disk is full"
-        return InterruptedPushError(
-            f"{self._target.domain} {reason} for {what}{said(content)}: {advice}.", after=after
-        )
+        return BusyError(f"{self._target.domain} {reason} for {what}{said(content)}: {advice}.", after=after)
 
     def not_a_registry(self, status: int) -> ImagesError:
         return ImagesError(
@@ -106,9 +104,9 @@ class Speaker:
             "whether the domain and its port are right."
         )
 
-    def failed(self, error: Exception, *, proxy: str | None = None) -> ImagesError:
-        """For a connection that did not come about or was lost."""
-        domain = self._target.domain
+    def failed(self, error: Exception, *, where: str = "", proxy: str | None = None) -> ImagesError:
+        """For a connection that did not come about or was lost. `where` is a server that the registry led to."""
+        domain = f"{where:.120}, where {self._target.domain} leads to," if where else self._target.domain
         match error:
             case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
                 return InterruptedPushError(
@@ -116,12 +114,13 @@ class Speaker:
                     f"through ({_reason(error)}): mend it, or name the domain in NO_PROXY."
                 )
             case aiohttp.ClientConnectorCertificateError():
-                return self._distrusted(error.certificate_error)
+                return _distrusted(domain, error.certificate_error)
             case aiohttp.ClientConnectorSSLError():
-                return self._no_handshake(error)
-            case aiohttp.ClientConnectorDNSError():
+                return _no_handshake(domain, error)
+            case aiohttp.ClientConnectorDNSError() | aiohttp.InvalidURL() | UnicodeError():
                 return InterruptedPushError(
-                    f"{self._target.host} is a name that nobody knows here: see whether it is right."
+                    f"{domain if where else self._target.host} is a name that nobody knows here: see whether it is "
+                    "right."
                 )
             case aiohttp.ClientConnectorError():
                 return InterruptedPushError(
@@ -152,34 +151,29 @@ class Speaker:
             f"in again: docker login {domain}."
         )
 
-    def _distrusted(self, error: Exception) -> ImagesError:
-        domain = self._target.domain
-        code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else 0
-        why = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else str(error)
-        if code == _EXPIRED:
-            return ImagesError(f"the certificate of {domain} has expired: let the registry have a new one.")
-        if code in _WRONG_NAME:
-            return ImagesError(
-                f"{domain} shows a certificate for another name ({why}): use the name it is for."
-            )
-        kind = (
-            "one it signed itself" if code in _SELF_SIGNED else "of an authority this machine does not know"
-        )
-        return ImagesError(
-            f"the certificate of {domain} is {kind} ({why}): give the certificate, or the one of the authority, with "
-            "--ca FILE."
-        )
 
-    def _no_handshake(self, error: aiohttp.ClientConnectorSSLError) -> ImagesError:
-        reason = str(error)
-        if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason or "RECORD_LAYER_FAILURE" in reason:
-            return ImagesError(
-                f"{self._target.domain} does not speak HTTPS: if it is meant to be reached without encryption, write "
-                "--plain-http."
-            )
+def _distrusted(domain: str, error: Exception) -> ImagesError:
+    code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else 0
+    why = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else str(error)
+    if code == _EXPIRED:
+        return ImagesError(f"the certificate of {domain} has expired: let the registry have a new one.")
+    if code in _WRONG_NAME:
+        return ImagesError(f"{domain} shows a certificate for another name ({why}): use the name it is for.")
+    kind = "one it signed itself" if code in _SELF_SIGNED else "of an authority this machine does not know"
+    return ImagesError(
+        f"the certificate of {domain} is {kind} ({why}): give the certificate, or the one of the authority, with "
+        "--ca FILE."
+    )
+
+
+def _no_handshake(domain: str, error: aiohttp.ClientConnectorSSLError) -> ImagesError:
+    reason = str(error)
+    if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason or "RECORD_LAYER_FAILURE" in reason:
         return ImagesError(
-            f"{self._target.domain} and this machine agree on no encryption ({_reason(error)})."
+            f"{domain} does not speak HTTPS: if it is meant to be reached without encryption, write "
+            "--plain-http."
         )
+    return ImagesError(f"{domain} and this machine agree on no encryption ({_reason(error)}).")
 
 
 def _reason(error: Exception) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import re
 import ssl
 from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
@@ -25,14 +26,17 @@ from yarl import URL
 import tangram
 from tangram.services.images.addresses import Target
 from tangram.services.images.challenges import Challenge, read_challenges
-from tangram.services.images.errors import ImagesError
+from tangram.services.images.errors import UNREADABLE, BusyError, ImagesError
 from tangram.services.images.logins import Login
 from tangram.services.images.patience import Sleep, patiently
+from tangram.services.images.places import is_same_place, read_address
 from tangram.services.images.proxies import proxy_for
 from tangram.services.images.proxies import shown as shown_proxy
 from tangram.services.images.refusals import BUSY, Speaker
 
 _MOST_READ: Final = 1 << 20
+_GREETING: Final = frozenset(range(200, 500)) - BUSY
+_TOKEN: Final = re.compile(r"[!-~]+")
 _CONNECT_S: Final = 15
 _SILENCE_S: Final = 120
 """A registry that keeps its blobs elsewhere copies them before it answers."""
@@ -72,7 +76,7 @@ class Registry:
         self._login = login
         self._scopes = tuple(scopes)
         self._trust = trust
-        self._proxy = proxy_for(self.base, environment)
+        self._environment = environment
         self._shown = ""
         self._accepted = False
         self._signing_in = asyncio.Lock()
@@ -83,8 +87,10 @@ class Registry:
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=None, sock_connect=_CONNECT_S, sock_read=_SILENCE_S
             ),
-            headers={"User-Agent": f"tangram/{tangram.__version__}"},
-            auto_decompress=True,
+            # Compression on the way would change the lengths that tell whether a blob is whole.
+            headers={"User-Agent": f"tangram/{tangram.__version__}", "Accept-Encoding": "identity"},
+            # Registries with pages for people take a caller with a cookie for a browser, and want a browser's proof.
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
         return self
 
@@ -97,9 +103,9 @@ class Registry:
     async def greet(self) -> None:
         """Raise unless a registry answers there, and one that accepts the login."""
         what = "its greeting"
-        answer = await self._shown_to(self.base, "GET", {}, None)
-        if answer.status in BUSY:
-            answer = await patiently(self.pause, lambda: self.ask("GET", self.base, what, range(200, 500)))
+        answer = await patiently(
+            self.pause, lambda: self.ask("GET", self.base, what, _GREETING), heeded=BusyError
+        )
         if answer.status in {400, 401, 403}:
             raise self.speaker.refused(what, answer.status, answer.content)
         if answer.status != 200:
@@ -130,7 +136,7 @@ class Registry:
         self, url: URL, method: str, headers: Mapping[str, str], body: bytes | None
     ) -> Answer:
         """A request with what the registry asked to be shown; sent once more if that has ended."""
-        if url.origin() != self.base.origin():
+        if not is_same_place(url, self.base):
             return await self._send(url, method, headers, body, "")
         shown = self._shown
         answer = await self._send(url, method, headers, body, shown)
@@ -154,11 +160,11 @@ class Registry:
         return ""
 
     async def _token(self, settings: Mapping[str, str]) -> str:
-        realm = URL(settings["realm"])
-        if realm.scheme not in {"http", "https"} or (realm.scheme == "http" and self._trust is not None):
+        realm = read_address(settings["realm"])
+        if realm is None or (realm.scheme == "http" and self._trust is not None):
             raise ImagesError(
-                f"{self.target.domain} sends logins to {settings['realm']:.120}, which is not reached by HTTPS: they "
-                "are not sent there; mend the registry's settings."
+                f"{self.target.domain} sends logins to {settings['realm']!r:.120}, which is not reached by HTTPS: "
+                "they are not sent there; mend the registry's settings."
             )
         service = [("service", settings["service"])] if settings.get("service") else []
         login = self._login
@@ -179,11 +185,12 @@ class Registry:
             )
         try:
             given = msgspec.json.decode(answer.content, type=_Token)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             given = _Token()
-        if not (given.token or given.access_token):
+        token = given.token or given.access_token
+        if _TOKEN.fullmatch(token) is None:
             raise ImagesError(f"{realm.host} answered a login for {self.target.domain} with no token.")
-        return given.token or given.access_token
+        return token
 
     async def _send(
         self, url: URL, method: str, headers: Mapping[str, str], body: bytes | None, shown: str
@@ -193,6 +200,7 @@ class Registry:
         sent = dict(headers)
         if shown:
             sent["Authorization"] = shown
+        proxy = proxy_for(url, self._environment)
         try:
             async with self._session.request(
                 method,
@@ -200,13 +208,23 @@ class Registry:
                 headers=sent,
                 data=None if body is None else io.BytesIO(body),
                 ssl=self._trust or True,
-                proxy=self._proxy,
+                proxy=proxy,
                 allow_redirects=method in {"GET", "HEAD"},
             ) as response:
-                content = await response.content.read(_MOST_READ)
-                return Answer(response.status, response.headers, content)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self.speaker.failed(error, proxy=shown_proxy(self._proxy)) from None
+                return Answer(response.status, response.headers, await _content(response))
+        except (aiohttp.ClientError, TimeoutError, OSError, UnicodeError) as error:
+            where = "" if is_same_place(url, self.base) else url.authority
+            raise self.speaker.failed(error, where=where, proxy=shown_proxy(proxy)) from None
+
+
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    """All that arrives, which may be in many parts, up to more than any answer to a program has."""
+    held = bytearray()
+    async for part in response.content.iter_any():
+        held += part
+        if len(held) >= _MOST_READ:
+            break
+    return bytes(held)
 
 
 def _basic(login: Login) -> str:

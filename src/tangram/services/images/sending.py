@@ -18,6 +18,7 @@ from yarl import URL
 from tangram.services.images.archive import Archive, Descriptor
 from tangram.services.images.errors import ImagesError, InterruptedPushError
 from tangram.services.images.patience import TRIES, pause_after
+from tangram.services.images.places import read_address
 from tangram.services.images.registry import Answer, Registry
 
 PIECE: Final = 16 << 20
@@ -177,13 +178,20 @@ class Sending:
     def _next(self, answer: Answer, asked: URL) -> URL:
         """Where an upload goes on. Registries may change it with each answer, and may leave out the host."""
         told = answer.headers.get("Location", "")
-        try:
-            self._session = asked.join(URL(told, encoded=True)) if told else asked
-        except ValueError:
+        found = read_address(told, asked)
+        domain = self._registry.target.domain
+        if found is None:
             raise ImagesError(
-                f"{self._registry.target.domain} sends {self._what} to {told!r:.120}, which is no address."
-            ) from None
-        return self._session
+                f"{domain} sends {self._what} to {told!r:.120}, which is no address of HTTP or HTTPS: mend "
+                "its settings."
+            )
+        if self._registry.base.scheme == "https" and found.scheme == "http":
+            raise ImagesError(
+                f"{domain} sends {self._what} on to {told!r:.120}, which is not encrypted: let the proxy in front of "
+                "it tell it that it is reached by HTTPS (X-Forwarded-Proto: https)."
+            )
+        self._session = found
+        return found
 
     def _confirm(self, answer: Answer) -> None:
         told = answer.headers.get("Docker-Content-Digest", self._blob.digest)

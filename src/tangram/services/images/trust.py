@@ -35,11 +35,20 @@ def trust_for(
     if not environment.get("SSL_CERT_FILE") and not environment.get("SSL_CERT_DIR"):
         _add_first(context, [root / one.lstrip("/") for one in BUNDLES] + [_own_bundle()])
     folder = root / _OF_DOCKER.lstrip("/") / target.domain
-    for certificate in sorted(folder.glob("*.crt")) if folder.is_dir() else ():
+    for certificate in _certificates(folder):
         _add(context, certificate, f"{certificate}, which docker trusts for {target.domain},")
     if authority is not None:
         _add(context, authority, f"--ca names {authority}, which")
     return context
+
+
+def _certificates(folder: Path) -> list[Path]:
+    """Those that may be read: docker's folder is often closed to all but root, and is no more than a help."""
+    try:
+        found = sorted(one for one in folder.iterdir() if one.suffix == ".crt")
+    except OSError:
+        return []
+    return [one for one in found if os.access(one, os.R_OK)]
 
 
 def _own_bundle() -> Path:

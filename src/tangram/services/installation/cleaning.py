@@ -30,9 +30,18 @@ from tangram.services.installation.cleaning_objects import (
 )
 from tangram.services.installation.cleaning_reading import read_all
 from tangram.services.installation.cleaning_report import Cleanup, cleaned
-from tangram.services.installation.cleaning_waiting import Aim, Crowd, NotYet, Tell, read_crowd, until_gone
+from tangram.services.installation.cleaning_waiting import (
+    Aim,
+    Crowd,
+    NotYet,
+    Tell,
+    about_late,
+    about_strays,
+    read_crowd,
+    until_gone,
+)
 from tangram.services.installation.wording import counted, cut, some_of
-from tangram.services.installation.workloads import DEVICE
+from tangram.services.installation.workloads import DEVICE, SCHEDULER
 
 SETTLED_S: Final = 1.5
 """Longer than a labeller takes to put back what was removed."""
@@ -44,6 +53,10 @@ async def clean_up(api: Api, aim: Aim, tell: Tell) -> Cleanup:
     try:
         crowd = await read_crowd(api)
         present = crowd.company(aim) if aim.dry else await until_gone(api, aim, crowd, tell)
+        if present.strays:
+            report.problems.append(about_strays(present.strays))
+        if present.late:
+            report.problems.append(about_late(present.late, aim.patience))
         await _Round(api, aim, crowd, present, report).run(tell)
     except NotYet as stop:
         report.problems.append(str(stop))
@@ -112,7 +125,8 @@ class _Round:
             return DEVICE in self._roles(node)
 
         found = [await remove_devices(self._api, aim.nodes, unattended, dry=aim.dry)]
-        if aim.chart == TANGRAM and aim.nodes is None:
+        scheduler_ended = not any(SCHEDULER in pod.roles for pod in self._present.late)
+        if aim.chart == TANGRAM and aim.nodes is None and scheduler_ended:
             found.append(await remove_certificates(self._api, aim.namespace, dry=aim.dry))
             found.append(await remove_lease(self._api, aim.namespace, dry=aim.dry))
         return found

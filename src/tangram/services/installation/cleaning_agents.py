@@ -40,16 +40,11 @@ class AgentPod(msgspec.Struct, frozen=True, kw_only=True):
     """Of which chart it is; empty where it was made otherwise."""
     leaving: bool
     owner: str
-    """`DaemonSet name`, or whatever keeps it."""
+    """`DaemonSet name`, or whatever keeps it; `Node name` of a static pod."""
 
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
-
-    @property
-    def spoken(self) -> str:
-        """What it does and where, for a sentence."""
-        return f"{' and '.join(self.roles)} on {self.node}" if self.node else " and ".join(self.roles)
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -68,11 +63,13 @@ class Company(msgspec.Struct, frozen=True, kw_only=True):
     """Of another installation."""
     strays: tuple[AgentPod, ...] = ()
     """Of none."""
+    late: tuple[AgentPod, ...] = ()
+    """On their way out, and longer than anybody waited: what they keep up stays."""
 
     def roles_to_clean(self, chart: str, node: str) -> frozenset[str]:
         """The services whose marks on a node nobody keeps up any more."""
         busy: set[str] = set()
-        for pod in (*self.others, *self.strays):
+        for pod in (*self.others, *self.strays, *self.late):
             if SCHEDULER in pod.roles:
                 busy.add(SCHEDULER)
             if pod.node == node:
@@ -89,9 +86,8 @@ def agent_in(pod: Mapping[str, Any]) -> AgentPod | None:
     roles = tuple(role for role, _ in roles_in(spec) if role in WRITERS)
     if not roles or _is_over(pod):
         return None
-    owners = [loose.members(each) for each in loose.elements(metadata.get("ownerReferences"))]
-    keeper = next((each for each in owners if each.get("controller") is True), loose.members(None))
-    label = loose.text_map(metadata.get("labels")).get(CHART_LABEL, "")
+    labels = loose.text_map(metadata.get("labels"))
+    label = labels.get(CHART_LABEL, "")
     return AgentPod(
         namespace=loose.text(metadata.get("namespace")),
         name=loose.text(metadata.get("name")),
@@ -99,8 +95,19 @@ def agent_in(pod: Mapping[str, Any]) -> AgentPod | None:
         roles=roles,
         chart=label if label in CHARTS else "",
         leaving=bool(metadata.get("deletionTimestamp")),
-        owner=f"{loose.text(keeper.get('kind'))} {loose.text(keeper.get('name'))}".strip(),
+        owner=_keeper(metadata, labels.get("pod-template-hash", "")),
     )
+
+
+def _keeper(metadata: Mapping[str, object], template: str) -> str:
+    """Whoever would make the pod again: not the ReplicaSet that a Deployment made for one template, but the latter."""
+    for each in map(loose.members, loose.elements(metadata.get("ownerReferences"))):
+        kind, name = loose.text(each.get("kind")), loose.text(each.get("name"))
+        if each.get("controller") is True and template and kind == "ReplicaSet":
+            return f"Deployment {name.removesuffix(f'-{template}')}"
+        if each.get("controller") is True:
+            return f"{kind} {name}".strip()
+    return ""
 
 
 def holder_in(pod: Mapping[str, Any]) -> Holder | None:

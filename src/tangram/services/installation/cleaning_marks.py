@@ -67,16 +67,8 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
     def amounts(self) -> tuple[str, ...]:
         return tuple(sorted({*self.capacity, *self.allocatable}))
 
-    @property
-    def in_metadata(self) -> bool:
-        return bool(self.labels or self.annotations)
-
-    @property
-    def in_status(self) -> bool:
-        return bool(self.conditions or self.capacity or self.allocatable)
-
     def __bool__(self) -> bool:
-        return self.in_metadata or self.in_status
+        return bool(self.labels or self.annotations or self.conditions or self.amounts)
 
 
 def node_called(node: Mapping[str, object]) -> str:

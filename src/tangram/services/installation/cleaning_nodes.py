@@ -70,8 +70,9 @@ def _in_status(marks: Marks) -> Marks:
 
 
 _PARTS: Final = (
-    _Part(_in_metadata, metadata_patch, MERGE_PATCH, ""),
+    # By the labels it is known whose a kubelet's zeros are, so they go last.
     _Part(_in_status, status_patch, STRATEGIC_PATCH, "/status"),
+    _Part(_in_metadata, metadata_patch, MERGE_PATCH, ""),
 )
 
 

@@ -1,6 +1,7 @@
 """Nothing is removed while somebody of ours runs who would write it again.
 
-Pods on their way out are waited for. A DaemonSet that still stands will never be gone by waiting, nor will an agent
+Pods on their way out are waited for; on a node that is gone they stay for ever, so in the end only what they kept up
+stays with them. A DaemonSet that still stands will never be gone by waiting, nor will an agent
 that no installation owns: there the one who asked has to do something first, and is told what.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
@@ -87,16 +89,18 @@ def _matters(pod: Object) -> AgentPod | Holder | None:
 async def until_gone(
     api: Api, aim: Aim, crowd: Crowd, tell: Tell, clock: Callable[[], float] = time.monotonic
 ) -> Company:
-    """Whoever else of ours runs, when this installation's agents have ended. Raises `NotYet`."""
+    """Whoever else of ours runs, when this installation's agents have ended or are late. Raises `NotYet`."""
     ends, told = clock() + aim.patience, ""
     present = crowd.company(aim)
     while True:
         if present.strays:
-            raise NotYet(_about_strays(present.strays))
+            raise NotYet(about_strays(present.strays))
         if not present.ours:
             return present
         await _refuse_what_stands(api, aim, present.ours)
         left = ends - clock()
+        if left <= 0 and all(pod.leaving for pod in present.ours):
+            return replace(present, ours=(), late=present.ours)
         if left <= 0:
             raise NotYet(
                 f"after {duration_text(aim.patience)} {_spoken(present.ours)} still "
@@ -116,11 +120,11 @@ async def _again(api: Api, aim: Aim, crowd: Crowd, before: Company) -> Company:
     read = {pod.namespace for pod in before.ours}
     agents = [pod for pod in crowd.agents if pod.namespace not in read]
     for namespace in sorted(read):
-        seen = await listed(api, f"/api/v1/namespaces/{namespace}/pods")
-        if not seen.known:
+        try:
+            agents += await read_all(api, f"/api/v1/namespaces/{namespace}/pods", agent_in)
+        except (ApiError, ApiUnreachable):
             # Nobody answers just now, or nobody lets us see any more: no news.
             return before
-        agents += [agent for pod in seen.items if (agent := agent_in(pod)) is not None]
     return company(agents, aim.namespace, aim.chart, aim.nodes)
 
 
@@ -143,10 +147,23 @@ async def _refuse_what_stands(api: Api, aim: Aim, pods: tuple[AgentPod, ...]) ->
                     )
 
 
-def _about_strays(pods: tuple[AgentPod, ...]) -> str:
+def about_late(pods: tuple[AgentPod, ...], patience: float) -> str:
+    """Why what they kept up stays, and what to do."""
+    first = pods[0]
+    return (
+        f"after {duration_text(patience)} {_spoken(pods)} {'has' if len(pods) == 1 else 'have'} not ended, so what "
+        f"{'it' if len(pods) == 1 else 'they'} kept up stays: see why (kubectl -n {first.namespace} describe pod "
+        f"{first.name}), delete nodes that are gone for good, and ask again"
+    )
+
+
+def about_strays(pods: tuple[AgentPod, ...]) -> str:
+    """Why nothing can be removed while they run, and how to end the first of them."""
     first = pods[0]
     kind, _, name = first.owner.partition(" ")
     command = f"kubectl -n {first.namespace} delete {kind.lower() or 'pod'} {name or first.name}"
+    if kind == "Node":
+        command = f"remove its manifest on {name}, from the folder in which the kubelet looks for static pods"
     return (
         f"{_spoken(pods)} {'runs' if len(pods) == 1 else 'run'} and no release of a chart owns "
         f"{'it' if len(pods) == 1 else 'them'}, so everything would be written again: end "

@@ -7,13 +7,13 @@ refuse is refused here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
+from typing import Final, cast
 
 from tangram.wire import loose
 from tangram.wire.errors import WireError, shown
 from tangram.wire.hami_device_config import read_hami_device_config
 from tangram.wire.hami_values.other_vendors import vendor_row
-from tangram.wire.hami_values.reading import HamiValuesError, Said, is_plain
+from tangram.wire.hami_values.reading import HamiValuesError, Said, is_plain, read_sizes
 from tangram.wire.hami_values.resource_rows import CONTENT, RESOURCES
 from tangram.wire.hami_values.rows import Line, Note, Outcome
 
@@ -67,20 +67,34 @@ def _whole_file(content: Said, parse: Callable[[str], object]) -> Iterator[Line 
     for vendor in (each for each in sections if each not in _VENDORS):
         row = vendor_row(vendor)
         yield Note(f"{content.written}: {shown(vendor)}", row.way, row.remark)
-    if ours:
-        # Read by the checks above, which look no deeper; what nobody reads is not worth carrying over.
-        kept = {vendor: _plain(section) for vendor, section in ours.items()}
+    # Read by the check above, which looks no deeper; what nobody reads is not worth carrying over.
+    kept = {vendor: plain for vendor, section in ours.items() if (plain := _plain(section))}
+    if kept:
         yield Line(CONTENT.here, kept, f"HAMi's {content.written}. {CONTENT.remark}")
         yield Note(content.written, Outcome.MAPPED, f"It is {CONTENT.here}. {CONTENT.remark}")
 
 
 def _plain(section: object) -> dict[str, object]:
-    """Numbers, texts and lists of them; other things no program of HAMi's or ours asks for."""
-    return {
-        key: list(loose.elements(value)) if loose.is_list(value) else value
+    """Numbers, texts and lists of them; other things no program of HAMi's or ours asks for.
+
+    Charts take text for anything; ours takes a number for a number.
+    """
+    read = {
+        key: _KINDS.get(key, _as_it_is)(value)
         for key, value in loose.members(section).items()
         if isinstance(cast("object", key), str) and not loose.is_object(value) and _flat(value)
     }
+    return {key: value for key, value in read.items() if value is not None}
+
+
+def _as_it_is(value: object) -> object:
+    return list(loose.elements(value)) if loose.is_list(value) else value
+
+
+_KINDS: Final[Mapping[str, Callable[[object], object]]] = {
+    "sgpuTopologyAware": loose.flag,
+    "memoryPerCard": read_sizes,
+}
 
 
 def _flat(value: object) -> bool:

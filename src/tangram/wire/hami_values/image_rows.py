@@ -31,6 +31,7 @@ GLOBAL_REGISTRY: Final = mapped(
 PULL_SECRETS: Final = tuple(
     mapped(key, "imagePullSecrets", Kind.ANY, remark="For all images of the release.")
     for key in (
+        "imagePullSecrets",
         "global.imagePullSecrets",
         "scheduler.kubeScheduler.image.pullSecrets",
         "scheduler.extender.image.pullSecrets",
@@ -58,7 +59,7 @@ CONTAINERS: Final = (
         "scheduler.kubeScheduler.image.tag",
         "scheduler.kubeScheduler.image.tag",
         Kind.TEXT,
-        also=("scheduler.kubeScheduler.imageTag",),
+        also=("scheduler.kubeScheduler.imageTag", "scheduler.kubeScheduler.tag"),
         remark="Without it, it is the version of the cluster at every upgrade of the release.",
     ),
     not_needed(
@@ -67,8 +68,8 @@ CONTAINERS: Final = (
         usual=("IfNotPresent",),
         also=("scheduler.kubeScheduler.imagePullPolicy",),
     ),
-    mapped("scheduler.kubeScheduler.resources", "scheduler.kubeScheduler.resources", Kind.MAP),
-    mapped("scheduler.extender.resources", "scheduler.resources", Kind.MAP),
+    mapped("scheduler.kubeScheduler.resources", "scheduler.kubeScheduler.resources", Kind.RESOURCES),
+    mapped("scheduler.extender.resources", "scheduler.resources", Kind.RESOURCES),
     mapped(
         "scheduler.extender.image.pullPolicy",
         "pullPolicy",
@@ -79,5 +80,5 @@ CONTAINERS: Final = (
     not_needed("scheduler.extender.image.registry", _IMAGE),
     not_needed("scheduler.extender.image.repository", _IMAGE, also=("scheduler.extender.image",)),
     not_needed("scheduler.extender.image.tag", _IMAGE),
-    not_needed("global.imageTag", _IMAGE),
+    not_needed("global.imageTag", _IMAGE, also=("version",)),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from tangram.wire import loose
 from tangram.wire.errors import shown
 from tangram.wire.hami_values.image_rows import GLOBAL_REGISTRY, PULL_SECRETS, REGISTRY, REPOSITORY
+from tangram.wire.hami_values.places import refused_at
 from tangram.wire.hami_values.reading import HamiValuesError, Said
 from tangram.wire.hami_values.rows import Line, Note, Outcome
 
@@ -33,6 +34,12 @@ def kube_scheduler_image(said: Mapping[str, Said]) -> Iterator[Line | Note]:
     full = path if whole or registry is None else f"{loose.text(registry.value).strip('/')}/{path}"
     folder, _, name = full.rpartition("/")
     source = registry or repository
+    refused = refused_at(REGISTRY.here, folder) or refused_at(REPOSITORY.here, name)
+    if refused:
+        for each in (registry, repository):
+            if each is not None:
+                yield Note(each.written, Outcome.NOT_SUPPORTED, f"{refused}; it was left out.")
+        return
     if source is not None:
         yield Line(REGISTRY.here, folder, _from(source.written, source.row.remark))
         yield Note(source.written, Outcome.MAPPED, f"It is {REGISTRY.here}: {folder}. {source.row.remark}")
@@ -60,9 +67,13 @@ def pull_secrets(said: Mapping[str, Said]) -> Iterator[Line | Note]:
             continue
         names += [name for name in _secret_names(found) if name not in names]
         sources.append(found.written)
-        yield Note(found.written, Outcome.MAPPED, f"It is {row.here}. {row.remark}")
-    if names:
-        yield Line(PULL_SECRETS[0].here, [{"name": name} for name in names], _from(", ".join(sources), ""))
+    secrets, here = [{"name": name} for name in names], PULL_SECRETS[0].here
+    refused = refused_at(here, secrets)
+    for written in sources:
+        told = f"{refused}; it was left out." if refused else f"It is {here}. {PULL_SECRETS[0].remark}"
+        yield Note(written, Outcome.NOT_SUPPORTED if refused else Outcome.MAPPED, told)
+    if secrets and not refused:
+        yield Line(here, secrets, _from(", ".join(sources), ""))
 
 
 def _secret_names(found: Said) -> list[str]:

@@ -76,7 +76,7 @@ def read_sayings(document: object) -> Sayings:
         if read is None:
             continue
         found = said.setdefault(row.key, Said(written, row, read))
-        if found.value != read:
+        if not _agree(found.value, read):
             what = (
                 f"{written} is written twice, nested and dotted, as"
                 if written == found.written
@@ -89,6 +89,11 @@ def read_sayings(document: object) -> Sayings:
                 written,
             )
     return Sayings(said, tuple(unknown))
+
+
+def _agree(one: object, other: object) -> bool:
+    """Whether two values are the same; two without an end are not compared, because that has none either."""
+    return one is other or (_finite(one) and _finite(other) and one == other)
 
 
 def _walk(above: str, members: Mapping[str, object]) -> Iterator[tuple[str, Row | None, object]]:
@@ -166,7 +171,8 @@ def _duration(value: object) -> float | None:
         return None
 
 
-def _sizes(value: object) -> list[int] | None:
+def read_sizes(value: object) -> list[int] | None:
+    """Whole numbers; one alone is a list of one. None for anything else."""
     sizes = [loose.integer(each) for each in (loose.elements(value) if loose.is_list(value) else [value])]
     return None if None in sizes else [size for size in sizes if size is not None]
 
@@ -175,7 +181,7 @@ def _names(value: object) -> list[str] | None:
     """A name alone is a list of one, as a chart's `--set` makes it."""
     names = loose.elements(value) if loose.is_list(value) else [value]
     texts = [loose.text(name).strip() for name in names]
-    return texts if all(texts) else None
+    return list(dict.fromkeys(texts)) if all(texts) else None
 
 
 def _text(value: object) -> str | None:
@@ -183,17 +189,32 @@ def _text(value: object) -> str | None:
 
 
 def _map(value: object) -> object:
-    return value if loose.is_object(value) and _finite(value, _MOST_DEPTH, [_MOST_PARTS]) else None
+    return value if loose.is_object(value) and _finite(value) else None
+
+
+def _resources(value: object) -> object:
+    """As Kubernetes reads it: what has a limit alone asks for as much.
+
+    Without that our chart would ask for an amount of its own, and a pod that asks for more than its limit is refused.
+    """
+    if _map(value) is None:
+        return None
+    said = {key: side for key, side in loose.members(value).items() if side not in (None, {})}
+    limits, requests = loose.members(said.get("limits")), said.get("requests", {})
+    if not limits or not loose.is_object(requests):
+        return said
+    return said | {"requests": {**limits, **loose.members(requests)}}
 
 
 def _maps(value: object) -> object:
     elements = loose.elements(value) if loose.is_list(value) else ()
     maps = elements and all(map(loose.is_object, elements))
-    return value if maps and _finite(value, _MOST_DEPTH, [_MOST_PARTS]) else None
+    return value if maps and _finite(value) else None
 
 
-def _finite(value: object, depth: int, left: list[int]) -> bool:
+def _finite(value: object, depth: int = _MOST_DEPTH, parts: list[int] | None = None) -> bool:
     """Whether a value has an end: an alias in YAML may lead back to where it stands, or stand for a thousand others."""
+    left = [_MOST_PARTS] if parts is None else parts
     left[0] -= 1
     if depth < 0 or left[0] < 0:
         return False
@@ -219,9 +240,10 @@ _READERS: Final[Mapping[Kind, Callable[[object], object]]] = {
     Kind.TEXT: _text,
     Kind.COUNT: _count,
     Kind.DURATION: _duration,
-    Kind.SIZES: _sizes,
+    Kind.SIZES: read_sizes,
     Kind.NAMES: _names,
     Kind.MAP: _map,
+    Kind.RESOURCES: _resources,
     Kind.MAPS: _maps,
     Kind.ANY: lambda value: value,
 }

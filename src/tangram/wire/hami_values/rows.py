@@ -31,6 +31,7 @@ class Kind(StrEnum):
     SIZES = "a whole number, or a list of them"
     NAMES = "a list of names"
     MAP = "a map"
+    RESOURCES = "a map with requests and limits"
     MAPS = "a list of maps"
     ANY = "anything"
 
@@ -47,8 +48,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind = Kind.ANY
     usual: tuple[object, ...] = ()
     """What HAMi's chart has if nobody says anything. Such a value is nobody's decision, and not spoken of."""
-    most: int | None = None
-    """The largest number that ours takes."""
     becomes: object = msgspec.UNSET
     """What to write here instead of the value itself."""
     remark: str = ""

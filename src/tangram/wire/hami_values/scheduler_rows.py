@@ -57,7 +57,6 @@ SCHEDULER: Final = (
         here="scheduler.replicas",
         kind=Kind.COUNT,
         usual=(0, 1),
-        most=5,
         if_usual="One is HAMi's usual number, and none is how it is stopped; here two run, one active and one warm. "
         "Write scheduler.replicas: 1 if you want one.",
     ),
@@ -97,7 +96,9 @@ SCHEDULER: Final = (
         Kind.MAPS,
         remark="The taint of control planes is tolerated anyway.",
     ),
-    not_supported("scheduler.nodeName", "Write scheduler.nodeSelector: a pod that names its node is never moved."),
+    not_supported(
+        "scheduler.nodeName", "Write scheduler.nodeSelector: a pod that names its node is never moved."
+    ),
     *(not_supported(f"scheduler.{word}", _WHERE) for word in ("podAnnotations", "strategy")),
     not_needed("scheduler.serviceAccountName", "The chart makes the account tangram-scheduler."),
 )

@@ -13,17 +13,17 @@ from typing import Final, cast
 import msgspec
 
 from tangram.wire import loose
-from tangram.wire.errors import WireError, shown
+from tangram.wire.errors import shown
 from tangram.wire.hami_values import device_file, images
 from tangram.wire.hami_values.flags import USUAL_VERBOSITY, VERBOSITY, Given, options_in
 from tangram.wire.hami_values.image_rows import EXTENDER_ARGUMENTS, KUBE_SCHEDULER_ARGUMENTS
+from tangram.wire.hami_values.places import refused_at
 from tangram.wire.hami_values.reading import HamiValuesError, Said, read_sayings, read_value
 from tangram.wire.hami_values.rows import EXTRA_ARGS, Line, Note, Outcome, Row
 from tangram.wire.hami_values.scheduler_rows import NAME
 from tangram.wire.hami_values.table import ROWS
-from tangram.wire.scheduler_config import DEFAULT_SCHEDULER, KEY, VERSION, read_scheduler_config
+from tangram.wire.scheduler_config import DEFAULT_SCHEDULER
 
-_CONFIG = "scheduler.config."
 _AGENTS = (
     "HAMi has no agent for these cards: a vendor's plugin serves them. Change node by node, and then this: "
     "docs/migrate-from-metax.md."
@@ -101,7 +101,7 @@ def _ordinary(said: Said) -> Iterator[Line | Note]:
         yield Note(said.written, row.way, row.remark)
         return
     value = said.value if row.becomes is msgspec.UNSET else row.becomes
-    refused = _refused_by_scheduler(row.here, value) or _too_many(row, value)
+    refused = refused_at(row.here, value)
     if refused:
         yield Note(said.written, Outcome.NOT_SUPPORTED, f"{refused}; it was left out.")
         return
@@ -120,23 +120,6 @@ def _is_usual(said: Said) -> bool:
     return said.value in said.row.usual or loose.integer(said.value) in said.row.usual
 
 
-def _refused_by_scheduler(path: str, value: object) -> str:
-    if not path.startswith(_CONFIG):
-        return ""
-    try:
-        read_scheduler_config({KEY: VERSION, path.removeprefix(_CONFIG): value})
-    except WireError as error:
-        return error.sentence
-    return ""
-
-
-def _too_many(row: Row, value: object) -> str:
-    number = loose.integer(value)
-    if row.most is None or number is None or number <= row.most:
-        return ""
-    return f"{row.here} is {shown(value)}: it is {row.most} at most; write that or less"
-
-
 def _name(said: Mapping[str, Said]) -> Iterator[Line | Note]:
     """A name that the cluster's own scheduler has cannot be ours; others are names of schedulers, or wrong."""
     found = said.get(NAME.key)
@@ -150,8 +133,7 @@ def _name(said: Mapping[str, Said]) -> Iterator[Line | Note]:
             "tangram-scheduler by the webhook.",
         )
         return
-    refused = _refused_by_scheduler(f"{_CONFIG}schedulerNames", [found.value])
-    if refused:
+    if refused_at(NAME.here, found.value):
         raise HamiValuesError(
             "hami-values-name",
             f"{found.written} is {shown(found.value)}: it is the name of a scheduler, in lower case; write for example "
@@ -172,6 +154,7 @@ def _options(said: dict[str, Said]) -> list[Line | Note]:
     """Options of HAMi's scheduler, which go before the values that say the same: those are replaced in `said`."""
     found = said.get(EXTENDER_ARGUMENTS.key)
     told: list[Line | Note] = []
+    loud: Given | None = None
     if found is None:
         return told
     for given in options_in(_words(found)):
@@ -189,13 +172,16 @@ def _options(said: dict[str, Said]) -> list[Line | Note]:
                 )
             _say(said, row, written, given.value)
         elif given.name == VERBOSITY:
-            told += _verbosity(written, given)
+            # Of several the last one holds, as on any command line of HAMi's.
+            loud = given
         elif given.flag is None:
             told.append(
                 Note(written, Outcome.UNKNOWN, "It is no option of HAMi's scheduler that is known here.")
             )
         elif not given.usual:
             told.append(Note(written, Outcome.NOT_NEEDED, given.flag.remark))
+    if loud is not None and not loud.usual:
+        told += _verbosity(f"{EXTRA_ARGS} {VERBOSITY}", loud)
     return told
 
 
@@ -209,9 +195,11 @@ def _say(said: dict[str, Said], row: Row, written: str, value: str) -> None:
 
 def _verbosity(written: str, given: Given) -> Iterator[Line | Note]:
     level = loose.integer(given.value)
-    if level is None or given.usual:
-        return
-    if level > USUAL_VERBOSITY:
+    if level is None:
+        yield Note(
+            written, Outcome.UNKNOWN, f"It is {shown(given.value)}, and HAMi's scheduler takes a number."
+        )
+    elif level > USUAL_VERBOSITY:
         yield Line("scheduler.log.level", "debug", f"HAMi's {written}={level}.")
         yield Note(written, Outcome.MAPPED, "It is scheduler.log.level: debug.")
     else:

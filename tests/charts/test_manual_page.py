@@ -1,0 +1,76 @@
+"""The page of the vendor's chart shows what the scripts of the manual do, and they differ from it by what it says."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "metax-extensions.md").read_text("utf-8")
+FOLDER = ROOT / "tests" / "data" / "manual"
+SCRIPTS = sorted(FOLDER.glob("*.sh"))
+CORRECTIONS = ("T2", "T3", "T7", "T10")
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def steps() -> dict[str, str]:
+    """The commands of each script, as the page tells them."""
+    head = "| Step | Commands | Script |\n|---|---|---|\n"
+    rows = PAGE.partition(head)[2].partition("\n\n")[0]
+    return {script.strip("`"): commands for _, commands, script in map(cells, rows.splitlines())}
+
+
+def correction(number: str) -> tuple[str, str]:
+    """What the manual says, and what to write."""
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {number} |")]
+    _, manual, write, _ = cells(row)
+    return _quoted(manual), _quoted(write)
+
+
+def _quoted(cell: str) -> str:
+    found = re.match(r"`(.*?)`", cell)
+    return found[1] if found else cell
+
+
+def typed(script: Path) -> str:
+    """The script with lines that go on put together, in the page's words."""
+    text = re.sub(r" *\\\n *", " ", script.read_text("utf-8"))
+    return re.sub(r"\$(DOMAIN|PROJECT|VERSION|USER|NODE|RELEASE)\b", r"\1", text)
+
+
+def test_the_page_names_every_script_in_its_order() -> None:
+    assert list(steps()) == [script.name for script in SCRIPTS]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_a_script_has_the_commands_that_the_page_tells_of_it(script: Path) -> None:
+    commands = re.findall(r"`([^`]+)`", steps()[script.name])
+    missing = [each for each in commands if not each.startswith("/etc/") and each not in typed(script)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_a_script_can_be_run(script: Path) -> None:
+    assert script.stat().st_mode & 0o111
+    assert script.read_text("utf-8").startswith("#!/bin/sh -eu\n# ")
+    subprocess.run(["/bin/sh", "-n", script], check=True)
+
+
+@pytest.mark.parametrize("number", CORRECTIONS)
+def test_a_correction_is_marked_where_it_is_made(number: str) -> None:
+    manual, write = correction(number)
+    mark = f"# {number}, in the manual: {manual}\n"
+    (script,) = [each for each in SCRIPTS if mark in each.read_text("utf-8")]
+    assert number in steps()[script.name]
+    if number != "T10":  # It is about helm itself.
+        after = script.read_text("utf-8").partition(mark)[2]
+        assert write in "\n".join(after.splitlines()[:2])
+
+
+def test_there_are_no_other_corrections() -> None:
+    marked = re.findall(r"^# (T\d+), in the manual:", "".join(map(typed, SCRIPTS)), re.MULTILINE)
+    assert sorted(marked) == sorted(CORRECTIONS)

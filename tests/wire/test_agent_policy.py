@@ -1,0 +1,102 @@
+"""The policies for the accounts of agents, letter for letter; that they do what they say is shown end to end."""
+
+import json
+import re
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tangram.services.gpu_device import mode_condition, node_amounts
+from tangram.services.installation.cleaning_keys import writer_of
+from tangram.services.installation.workloads import DEVICE, LABEL
+from tangram.wire import metax_labels, mthreads_labels
+from tangram.wire.agent_policy import Object, device_agent_policy, label_agent_policy
+from tangram.wire.agent_state import AGENT
+from tangram.wire.allocation_keys import ANNOTATIONS
+from tangram.wire.koordinator.node_resources import NODE_LABELS
+from tangram.wire.mthreads_cards import memory_label
+from tangram.wire.mthreads_publishing import labels_of
+from tangram.wire.nodelock import NODE_LOCK
+from tangram.wire.publication import publication
+from tangram.wire.trust_policy import service_account
+
+POLICIES = {
+    DEVICE: device_agent_policy("tangram-gpu-device", service_account("tangram", "tangram-gpu-device")),
+    LABEL: label_agent_policy("tangram-gpu-label", service_account("tangram", "tangram-gpu-label")),
+}
+
+
+def variable(policy: Object, name: str) -> str:
+    (found,) = [each["expression"] for each in policy["spec"]["variables"] if each["name"] == name]
+    return found
+
+
+def lists(role: str) -> list[list[str]]:
+    """What the expression of a policy lets through: for pods if it speaks of them, and for nodes."""
+    text = variable(POLICIES[role][0], "foreign")
+    return [json.loads(each) for each in re.findall(r'\["[^]]*"\]', text)]
+
+
+def keys(words: list[str], *kinds: str) -> set[str]:
+    return {key for kind, key in (word.split(" ") for word in words) if kind in kinds}
+
+
+@pytest.mark.parametrize("role", [DEVICE, LABEL])
+def test_the_policy_and_its_binding_are_these(role: str, snapshot: SnapshotAssertion) -> None:
+    assert POLICIES[role] == snapshot
+
+
+@pytest.mark.parametrize("role", [DEVICE, LABEL])
+def test_a_policy_looks_at_nobody_but_its_account(role: str) -> None:
+    policy, _ = POLICIES[role]
+    (condition,) = policy["spec"]["matchConditions"]
+    assert (
+        condition["expression"]
+        == f'request.userInfo.username == "system:serviceaccount:tangram:tangram-{role}"'
+    )
+
+
+def test_the_labeller_may_write_its_labels_and_nothing_else() -> None:
+    (words,) = lists(LABEL)
+    assert keys(words, "label") == metax_labels.OURS | mthreads_labels.OURS
+    assert len(words) == len(keys(words, "label"))
+
+
+def test_the_agent_may_write_what_is_removed_after_it_and_the_lock_it_gives_back() -> None:
+    """`tangram cleanup` knows which keys of a node are whose, and a publication has all that the agent knows."""
+    _, words = lists(DEVICE)
+    marks = keys(words, "label", "annotation")
+    assert {key for key in marks if writer_of(key) != DEVICE} == {NODE_LOCK}
+    published = publication((), None, {})
+    assert marks == {AGENT, NODE_LOCK, *published.annotations, *labels_of(()), *NODE_LABELS}
+
+
+def test_the_agent_may_write_its_condition_and_koordinators_amounts() -> None:
+    _, words = lists(DEVICE)
+    assert keys(words, "condition") == {mode_condition.TYPE}
+    assert keys(words, "capacity") == keys(words, "allocatable") == set(node_amounts.NAMES)
+
+
+def test_the_agent_may_write_on_pods_what_says_which_cards_they_hold() -> None:
+    words, _ = lists(DEVICE)
+    assert words == [f"annotation {key}" for key in ANNOTATIONS]
+
+
+@pytest.mark.parametrize(
+    ("key", "may"),
+    [
+        pytest.param(memory_label(0), True, id="first"),
+        pytest.param(memory_label(127), True, id="many"),
+        pytest.param("mthreads.com/gpu.memory", False, id="no-number"),
+        pytest.param("mthreads.com/gpu0.memory.x", False, id="more"),
+        pytest.param("mthreads-com/gpu0.memory", False, id="another-domain"),
+    ],
+)
+def test_labels_with_the_number_of_a_card_are_the_agents(key: str, *, may: bool) -> None:
+    (pattern,) = re.findall(r"matches\('([^']+)'\)", variable(POLICIES[DEVICE][0], "foreign"))
+    assert (re.search(pattern, f"label {key}") is not None) == may == (writer_of(key) == DEVICE)
+
+
+@pytest.mark.parametrize("role", [DEVICE, LABEL])
+def test_the_policy_fits_what_kubernetes_takes(role: str) -> None:
+    assert all(len(json.dumps(each)) < 16_384 for each in POLICIES[role])

@@ -85,7 +85,10 @@ def test_the_containers_command_can_be_read() -> None:
     command, bound, _ = app.parse_args(ours["command"][1:], exit_on_error=False, print_error=False)
     assert command.__name__ == "scheduler"
     assert bound.arguments["config"] == Path("/etc/tangram/scheduler.yaml")
-    assert kube["command"][1:] == ["--config=/etc/tangram/kube-scheduler.yaml"]
+    assert kube["command"][1:] == [
+        "--config=/etc/tangram/kube-scheduler.yaml",
+        "--pod-max-in-unschedulable-pods-duration=30s",
+    ]
     assert {"kube-scheduler.yaml", "scheduler.yaml"} == set(of_kind("ConfigMap")["data"])
 
 

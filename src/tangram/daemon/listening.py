@@ -23,11 +23,15 @@ class Place(NamedTuple):
     host: str
 
 
+_EVERYWHERE: Final = (Place(socket.AF_INET, "0.0.0.0"), Place(socket.AF_INET6, "::"))  # noqa: S104 - the promise above
+
+
 async def places_at(host: str, port: int) -> list[Place]:
     """Where that host is, in every family that it has. Raises `OSError` and `UnicodeError`."""
-    found = await asyncio.get_running_loop().getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
+    if not host:
+        # Nothing to ask a resolver, whose thread would stay for the life of the process.
+        return list(_EVERYWHERE)
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(
         dict.fromkeys(Place(family, str(where[0])) for family, _type, _protocol, _name, where in found)
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from shipping.bundle.building import bundle
 from shipping.bundle.errors import BundleError
 from shipping.charts.errors import ChartError
+from shipping.ending import ended
 from shipping.image.errors import ImageError
 from shipping.image.progress import Progress
 from shipping.image.project import ROOT
@@ -20,18 +21,12 @@ def main(words: list[str] | None = None) -> int:
     )
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the files (dist/)")
     asked = parser.parse_args(words)
-    try:
-        bundle(asked.output, Progress(sys.stdout))
-    except (BundleError, ChartError, ImageError, ImagesError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except OSError as error:  # a full disk, a folder that vanished or may not be written
-        sys.stderr.write(f"The packages could not be made: {error}.\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("Stopped. What was fetched is kept; the same call goes on from there.\n")
-        return 130
-    return 0
+    return ended(
+        lambda: bundle(asked.output, Progress(sys.stdout)),
+        (BundleError, ChartError, ImageError, ImagesError),
+        unmade="The packages could not be made",
+        stopped="Stopped. What was fetched is kept; the same call goes on from there.",
+    )
 
 
 if __name__ == "__main__":

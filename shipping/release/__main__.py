@@ -1,11 +1,10 @@
 """`python -m shipping.release`: make the release of what is checked out, or say in a sentence why not."""
 
 import argparse
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
+from shipping.ending import ended
 from shipping.image.errors import ImageError
 from shipping.image.progress import Progress
 from shipping.image.project import ROOT
@@ -20,23 +19,13 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--snapshot", action="store_true", help="of a commit without a tag, to try out")
     parser.add_argument("--refresh", action="store_true", help="look for newer Debian packages first")
     asked = parser.parse_args(words)
-    signal.signal(signal.SIGTERM, _as_interrupt)
-    try:
-        release(Wish(asked.snapshot, asked.refresh), Progress(sys.stdout), root=root, output=asked.output)
-    except (ReleaseError, ImageError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except OSError as error:  # a full disk, a folder that vanished or may not be written
-        sys.stderr.write(f"The release could not be made: {error}.\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("Stopped. No part of the release is left; what was fetched is kept.\n")
-        return 130
-    return 0
-
-
-def _as_interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    wish = Wish(asked.snapshot, asked.refresh)
+    return ended(
+        lambda: release(wish, Progress(sys.stdout), root=root, output=asked.output),
+        (ReleaseError, ImageError),
+        unmade="The release could not be made",
+        stopped="Stopped. No part of the release is left; what was fetched is kept.",
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builders.scheduler_manifests import KUBEADM, KUBEADM_IMAGE
 from e2e.registry_kit import Registry
 from shipping.image.downloads import one_program
 from shipping.image.platforms import of_this_machine
@@ -35,48 +36,6 @@ STATIC_PODS = {"staticPodPath": MANIFESTS}
 """For the kubelets."""
 
 _SCHEDULER_CONF = "/etc/kubernetes/scheduler.conf"
-_STATIC_POD = """\
-apiVersion: v1
-kind: Pod
-metadata:
-  labels:
-    component: kube-scheduler
-    tier: control-plane
-  name: kube-scheduler
-  namespace: kube-system
-spec:
-  containers:
-  - command:
-    - kube-scheduler
-    - --authentication-kubeconfig={conf}
-    - --authorization-kubeconfig={conf}
-    - --bind-address=127.0.0.1
-    - --kubeconfig={conf}
-    - --leader-elect=true
-    image: {image}
-    imagePullPolicy: IfNotPresent
-    livenessProbe:
-      httpGet:
-        host: 127.0.0.1
-        path: /livez
-        port: 10259
-        scheme: HTTPS
-    name: kube-scheduler
-    resources:
-      requests:
-        cpu: 100m
-    volumeMounts:
-    - mountPath: {conf}
-      name: kubeconfig
-      readOnly: true
-  hostNetwork: true
-  priorityClassName: system-node-critical
-  volumes:
-  - hostPath:
-      path: {conf}
-      type: FileOrCreate
-    name: kubeconfig
-"""
 
 
 @dataclass
@@ -171,9 +130,7 @@ async def _scheduler_as_static_pod(person: Person) -> None:
     await cluster.load_image(image, nodes=[cluster.nodes[0]])
     kubeconfig = component_kubeconfig(cluster.box.folder, cluster.credentials, "kube-scheduler")
     (person.folder / "scheduler.conf").write_text(json.dumps(_self_contained(kubeconfig)))
-    (person.folder / "kube-scheduler.yaml").write_text(
-        _STATIC_POD.format(conf=_SCHEDULER_CONF, image=image.name)
-    )
+    (person.folder / "kube-scheduler.yaml").write_text(KUBEADM.replace(KUBEADM_IMAGE, image.name))
     await cluster.box.stop(SCHEDULER)
     await person.types(
         f"mkdir -p {MANIFESTS}; cp scheduler.conf {_SCHEDULER_CONF}; cp kube-scheduler.yaml {MANIFEST}"

@@ -1,5 +1,6 @@
 """Static manifests of kube-scheduler as kubeadm and people write them."""
 
+KUBEADM_IMAGE = "registry.k8s.io/kube-scheduler:v1.30.4"
 KUBEADM = """\
 apiVersion: v1
 kind: Pod

@@ -75,9 +75,8 @@ async def use(node: AgentNode, *places: int) -> None:
 
     async def counted() -> bool:
         seen = await node.cluster.api.get(path_of("Node", node.name))
-        return f'"{8 - len(places)}":' in annotations_of(seen)[SCORES] and (
-            f'"{9 - len(places)}":' not in annotations_of(seen)[SCORES]
-        )
+        scores = annotations_of(seen).get(SCORES, "")
+        return f'"{8 - len(places)}":' in scores and f'"{9 - len(places)}":' not in scores
 
     await until(counted, f"the node counts {8 - len(places)} free cards")
 

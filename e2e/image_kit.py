@@ -117,7 +117,8 @@ def unpack(archive: Path, folder: Path) -> None:
         for name in listed["Layers"]:
             with tarfile.open(fileobj=BytesIO(_content(tar, name)), mode="r:gz") as layer:
                 # Our own archive: an image has absolute links, which the careful filter refuses.
-                layer.extractall(folder, filter="fully_trusted")  # noqa: S202
+                layer.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
+                layer.extractall(folder)  # noqa: S202
 
 
 def _content(tar: tarfile.TarFile, name: str) -> bytes:

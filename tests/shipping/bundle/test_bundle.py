@@ -298,12 +298,17 @@ def test_a_missing_program_is_named(run_file: Path, tmp_path: Path) -> None:
 def test_a_signal_ends_the_tool_and_leaves_nothing(
     run_file: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
-    process = subprocess.Popen(
-        [run_file, "load", "--hang"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
+    # Whoever was started to outlive its terminal does not hear of its end, and nor would what it starts.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        process = subprocess.Popen(
+            [run_file, "load", "--hang"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+    finally:
+        signal.signal(number, before)
     assert process.stdout is not None
     with process.stdout:
         while process.stdout.readline() not in {"hanging\n", ""}:

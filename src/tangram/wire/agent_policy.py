@@ -23,6 +23,7 @@ from tangram.vendors.names import (
     KOORDINATOR_SHARED,
 )
 from tangram.wire import allocation_keys, metax_labels, mthreads_labels
+from tangram.wire.admission_policy import literal, literals, policy_manifests, validation
 from tangram.wire.agent_state import AGENT
 from tangram.wire.inventory import INVENTORY
 from tangram.wire.koordinator import definition
@@ -39,7 +40,6 @@ OWN_NODE: Final = "an agent writes to its own node, to pods that are bound to it
 OWN_WORDS: Final = "an agent writes what it knows of cards and nothing else"
 CONDITION: Final = "GpuModeChangePending"
 
-_VERSION: Final = "admissionregistration.k8s.io/v1"
 _AMOUNTS: Final = (KOORDINATOR_CORE, KOORDINATOR_MEMORY, KOORDINATOR_RATIO, KOORDINATOR_SHARED)
 _NODES: Final[Object] = {
     "apiGroups": [""],
@@ -104,41 +104,18 @@ def label_agent_policy(name: str, account: str) -> list[Object]:
 
 
 def _manifests(name: str, account: str, agent: _Agent) -> list[Object]:
-    return [
-        {
-            "apiVersion": _VERSION,
-            "kind": "ValidatingAdmissionPolicy",
-            "metadata": {"name": name},
-            "spec": {
-                "failurePolicy": "Fail",
-                "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": list(agent.requests)},
-                "matchConditions": [
-                    {"name": "its-account", "expression": f"request.userInfo.username == {_literal(account)}"}
-                ],
-                "variables": _variables(agent),
-                "validations": [
-                    {
-                        "expression": "variables.place != '' && variables.place == variables.node",
-                        "reason": "Forbidden",
-                        "message": f"{OWN_NODE}.",
-                        "messageExpression": _elsewhere(),
-                    },
-                    {
-                        "expression": "variables.foreign.size() == 0",
-                        "reason": "Forbidden",
-                        "message": f"{OWN_WORDS}.",
-                        "messageExpression": _foreign(),
-                    },
-                ],
-            },
-        },
-        {
-            "apiVersion": _VERSION,
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": name},
-            "spec": {"policyName": name, "validationActions": ["Deny"]},
-        },
-    ]
+    return policy_manifests(
+        name,
+        requests=agent.requests,
+        conditions=[
+            {"name": "its-account", "expression": f"request.userInfo.username == {literal(account)}"}
+        ],
+        variables=_variables(agent),
+        validations=[
+            validation("variables.place != '' && variables.place == variables.node", OWN_NODE, _elsewhere()),
+            validation("variables.foreign.size() == 0", OWN_WORDS, _foreign()),
+        ],
+    )
 
 
 def _variables(agent: _Agent) -> list[Object]:
@@ -205,9 +182,9 @@ def _of_field(path: str) -> str:
 
 def _not_its_own(agent: _Agent) -> str:
     (first, words), *others = agent.words.items()
-    own = _literal(words)
+    own = literals(words)
     for resource, more in others:
-        own = f"({_is(resource)} ? {_literal(more)} : {own})"
+        own = f"({_is(resource)} ? {literals(more)} : {own})"
     numbered = f" && !({_is(first)} && each.matches('{_NUMBERED}'))" if agent is _DEVICE else ""
     return f"variables.touched.filter(each, !(each in {own}){numbered})"
 
@@ -236,10 +213,3 @@ def _foreign() -> str:
     return (
         f"{_WRITER} + variables.foreign.join(', ') + ' of ' + {_THING} + '; {OWN_WORDS}; leave it as it is.'"
     )
-
-
-def _literal(value: str | tuple[str, ...]) -> str:
-    """A text or a list of texts of CEL, which writes them like JSON; with a space after each comma."""
-    if isinstance(value, str):
-        return msgspec.json.encode(value).decode()
-    return f"[{', '.join(_literal(each) for each in value)}]"

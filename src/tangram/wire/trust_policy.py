@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tangram.wire.admission_policy import literals, policy_manifests, validation
 from tangram.wire.allocation_keys import ANNOTATIONS, LABELS
 
 Object = dict[str, Any]
@@ -33,8 +34,6 @@ WRITERS: Final = (
 INSTEAD_OF_CREATING: Final = "remove it from the manifest, or from the pod template that the pod is made from"
 INSTEAD_OF_UPDATING: Final = "leave it as it is"
 INSTEAD_OF_BINDING: Final = "bind without it"
-
-_VERSION: Final = "admissionregistration.k8s.io/v1"
 
 
 class TrustedAccounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,32 +72,14 @@ def guarded_requests() -> list[Object]:
 
 def trust_manifests(accounts: TrustedAccounts) -> list[Object]:
     """The policy and its binding, for the whole cluster."""
-    return [
-        {
-            "apiVersion": _VERSION,
-            "kind": "ValidatingAdmissionPolicy",
-            "metadata": {"name": POLICY_NAME},
-            "spec": {
-                "failurePolicy": "Fail",
-                "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": guarded_requests()},
-                "variables": _variables(accounts),
-                "validations": [
-                    {
-                        "expression": "variables.touched.size() == 0 || variables.trusted",
-                        "reason": "Forbidden",
-                        "message": f"{WRITERS}.",
-                        "messageExpression": _message(),
-                    }
-                ],
-            },
-        },
-        {
-            "apiVersion": _VERSION,
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": POLICY_NAME},
-            "spec": {"policyName": POLICY_NAME, "validationActions": ["Deny"]},
-        },
-    ]
+    return policy_manifests(
+        POLICY_NAME,
+        requests=guarded_requests(),
+        variables=_variables(accounts),
+        validations=[
+            validation("variables.touched.size() == 0 || variables.trusted", WRITERS, _message()),
+        ],
+    )
 
 
 def _requests(operations: Sequence[str], resources: Sequence[str]) -> Object:
@@ -114,18 +95,18 @@ def _requests(operations: Sequence[str], resources: Sequence[str]) -> Object:
 def _variables(accounts: TrustedAccounts) -> list[Object]:
     user = "request.userInfo.username"
     own_node = (
-        f"{user} in {_literal(accounts.agents)} && request.operation == 'UPDATE' && oldObject != null"
+        f"{user} in {literals(accounts.agents)} && request.operation == 'UPDATE' && oldObject != null"
         " && oldObject.spec.?nodeName.orValue('') != ''"
         f" && request.userInfo.?extra[?'{NODE_OF_TOKEN}'].orValue([]) == [oldObject.spec.?nodeName.orValue('')]"
     )
     touched = " + ".join(
-        f"{_literal(keys)}.filter(key, {_of('object', field)}[?key] != {_before(field)}[?key])"
+        f"{literals(keys)}.filter(key, {_of('object', field)}[?key] != {_before(field)}[?key])"
         f".map(key, '{word} ' + key)"
         for word, field, keys in (("annotation", "annotations", ANNOTATIONS), ("label", "labels", LABELS))
     )
     return [
         {"name": "touched", "expression": touched},
-        {"name": "trusted", "expression": f"{user} in {_literal(accounts.everywhere)} || ({own_node})"},
+        {"name": "trusted", "expression": f"{user} in {literals(accounts.everywhere)} || ({own_node})"},
     ]
 
 
@@ -146,8 +127,3 @@ def _message() -> str:
         f"'{INSTEAD_OF_CREATING}')"
     )
     return f"request.userInfo.username + ' writes ' + variables.touched.join(', ') + '; {WRITERS}; ' + {instead} + '.'"
-
-
-def _literal(texts: Sequence[str]) -> str:
-    """A list of CEL, whose texts are written like those of JSON."""
-    return f"[{', '.join(msgspec.json.encode(text).decode() for text in texts)}]"

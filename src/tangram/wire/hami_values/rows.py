@@ -7,6 +7,7 @@ these. It decides nothing; `translating` does.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -82,7 +83,8 @@ def mapped(
     )
 
 
-def not_needed(
+def _left_out(
+    way: Outcome,
     key: str,
     remark: str,
     *,
@@ -90,20 +92,13 @@ def not_needed(
     kind: Kind = Kind.ANY,
     also: tuple[str, ...] = (),
 ) -> Row:
-    """A value that nobody misses, and why."""
-    return Row(key=key, also=also, way=Outcome.NOT_NEEDED, kind=kind, usual=usual, remark=remark)
+    return Row(key=key, also=also, way=way, kind=kind, usual=usual, remark=remark)
 
 
-def not_supported(
-    key: str,
-    remark: str,
-    *,
-    usual: tuple[object, ...] = (),
-    kind: Kind = Kind.ANY,
-    also: tuple[str, ...] = (),
-) -> Row:
-    """A value without which something is different, and what to do instead."""
-    return Row(key=key, also=also, way=Outcome.NOT_SUPPORTED, kind=kind, usual=usual, remark=remark)
+not_needed: Final = partial(_left_out, Outcome.NOT_NEEDED)
+"""A value that nobody misses, and why."""
+not_supported: Final = partial(_left_out, Outcome.NOT_SUPPORTED)
+"""A value without which something is different, and what to do instead."""
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,8 +32,8 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
     namespace: {{ .Release.Namespace | quote }}
----
 {{- with .Values.gpuDevice.deviceConfig }}
+---
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -48,6 +48,5 @@ data:
   {{ $key }}: | {{- toYaml $value | nindent 4 }}
   {{- end }}
   {{- end }}
----
 {{- end }}
 {{- end -}}

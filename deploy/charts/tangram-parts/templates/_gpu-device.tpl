@@ -9,9 +9,15 @@ libraries have the paths of device nodes and of the kernel's files built in. /sy
 shows a privileged container the same cards there as the host.
 */}}
 {{- define "tangram-parts.gpu-device" -}}
+{{ include "tangram-parts.gpu-device-rights" . }}
+---
+{{ include "tangram-parts.gpu-device-daemons" . }}
+{{- end -}}
+
+{{/* Who it is, what it may do and what it follows, without its pods: under GPU Operator, the operator makes those. */}}
+{{- define "tangram-parts.gpu-device-rights" -}}
 {{- $part := list . "gpu-device" -}}
 {{- include "tangram-parts.refuse-beside" (list . "gpu-device" "gpuDevice") -}}
-{{- $logs := list . .Values.gpuDevice.log -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata: {{- include "tangram-parts.metadata" $part | nindent 2 }}
@@ -47,12 +53,17 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
     namespace: {{ .Release.Namespace | quote }}
----
 {{- if include "tangram-parts.has-policies" . }}
-{{ include "tangram-parts.gpu-device-policy" . }}
 ---
+{{ include "tangram-parts.gpu-device-policy" . }}
 {{- end }}
+---
 {{ include "tangram-parts.device-config" . }}
+{{- end -}}
+
+{{- define "tangram-parts.gpu-device-daemons" -}}
+{{- $part := list . "gpu-device" -}}
+{{- $logs := list . .Values.gpuDevice.log -}}
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {{- include "tangram-parts.metadata" $part | nindent 2 }}

@@ -6,10 +6,15 @@ from that. The vendors' libraries would tell the same and want device nodes, whi
 `driver` that needs more is given the one folder that it needs.
 */}}
 {{- define "tangram-parts.gpu-label" -}}
+{{ include "tangram-parts.gpu-label-rights" . }}
+---
+{{ include "tangram-parts.gpu-label-daemons" . }}
+{{- end -}}
+
+{{/* Who it is and what it may do, without its pods: under GPU Operator, the operator makes those. */}}
+{{- define "tangram-parts.gpu-label-rights" -}}
 {{- $part := list . "gpu-label" -}}
 {{- include "tangram-parts.refuse-beside" (list . "gpu-label" "gpuLabel") -}}
-{{- $logs := list . .Values.gpuLabel.log -}}
-{{- $way := .Values.gpuLabel.driver | splitList ":" | first -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata: {{- include "tangram-parts.metadata" $part | nindent 2 }}
@@ -33,11 +38,16 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
     namespace: {{ .Release.Namespace | quote }}
----
 {{- if include "tangram-parts.has-policies" . }}
-{{ include "tangram-parts.gpu-label-policy" . }}
 ---
+{{ include "tangram-parts.gpu-label-policy" . }}
 {{- end }}
+{{- end -}}
+
+{{- define "tangram-parts.gpu-label-daemons" -}}
+{{- $part := list . "gpu-label" -}}
+{{- $logs := list . .Values.gpuLabel.log -}}
+{{- $way := .Values.gpuLabel.driver | splitList ":" | first -}}
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {{- include "tangram-parts.metadata" $part | nindent 2 }}

@@ -3,9 +3,9 @@ Names and labels. Objects are called the same whatever the release is called, be
 because people, the manual and `tangram verify` look for them by name.
 */}}
 
-{{/* What the names of the parts begin with: metax in the vendor's own chart, tangram in ours. */}}
+{{/* What the names of the parts begin with: metax in the vendor's own charts, tangram in ours. */}}
 {{- define "tangram-parts.prefix" -}}
-{{- eq .Chart.Name "metax-gpu-extensions" | ternary "metax" "tangram" -}}
+{{- eq .Chart.Name "tangram" | ternary "tangram" "metax" -}}
 {{- end -}}
 
 {{/* The name of a part: (list . "gpu-device"). */}}

@@ -10,19 +10,36 @@ from tangram.services.gpu_device import mode_condition, node_amounts
 from tangram.services.installation.cleaning_keys import writer_of
 from tangram.services.installation.workloads import DEVICE, LABEL
 from tangram.wire import metax_labels, mthreads_labels
-from tangram.wire.agent_policy import Object, device_agent_policy, label_agent_policy
+from tangram.wire.agent_policy import (
+    Object,
+    container_runtime_policy,
+    device_agent_policy,
+    driver_manager_policy,
+    label_agent_policy,
+    operated_label_agent_policy,
+)
 from tangram.wire.agent_state import AGENT
 from tangram.wire.allocation_keys import ANNOTATIONS
 from tangram.wire.koordinator.node_resources import NODE_LABELS
 from tangram.wire.mthreads_cards import memory_label
 from tangram.wire.mthreads_publishing import labels_of
 from tangram.wire.nodelock import NODE_LOCK
+from tangram.wire.operator import names
 from tangram.wire.publication import publication
 from tangram.wire.trust_policy import service_account
 
 POLICIES = {
     DEVICE: device_agent_policy("tangram-gpu-device", service_account("tangram", "tangram-gpu-device")),
     LABEL: label_agent_policy("tangram-gpu-label", service_account("tangram", "tangram-gpu-label")),
+    "driver-manager": driver_manager_policy(
+        "metax-driver-manager", service_account("metax-operator", "metax-driver-manager")
+    ),
+    "container-runtime": container_runtime_policy(
+        "metax-container-runtime", service_account("metax-operator", "metax-container-runtime")
+    ),
+    "labels under the operator": operated_label_agent_policy(
+        "metax-gpu-label", service_account("metax-operator", "metax-gpu-label")
+    ),
 }
 
 
@@ -41,7 +58,7 @@ def keys(words: list[str], *kinds: str) -> set[str]:
     return {key for kind, key in (word.split(" ") for word in words) if kind in kinds}
 
 
-@pytest.mark.parametrize("role", [DEVICE, LABEL])
+@pytest.mark.parametrize("role", [DEVICE, LABEL, "driver-manager", "container-runtime"])
 def test_the_policy_and_its_binding_are_these(role: str, snapshot: SnapshotAssertion) -> None:
     assert POLICIES[role] == snapshot
 
@@ -60,6 +77,28 @@ def test_the_labeller_may_write_its_labels_and_nothing_else() -> None:
     (words,) = lists(LABEL)
     assert keys(words, "label") == metax_labels.OURS | mthreads_labels.OURS
     assert len(words) == len(keys(words, "label"))
+
+
+def test_every_label_of_a_node_has_one_writer_under_the_operator() -> None:
+    written = [
+        words
+        for role in ("labels under the operator", "driver-manager", "container-runtime")
+        for words in lists(role)
+    ]
+    every = [word for words in written for word in words]
+    assert len(set(every)) == len(every)
+    assert {key for words in written for key in keys(words, "label")} == {
+        *metax_labels.OURS,
+        *mthreads_labels.OURS,
+        *names.DRIVER_MANAGER_LABELS,
+        *names.RUNTIME_LABELS,
+    }
+
+
+def test_what_only_the_operator_says_no_agent_may_write() -> None:
+    for role in ("labels under the operator", "driver-manager", "container-runtime", DEVICE):
+        for words in lists(role):
+            assert not keys(words, "label", "annotation") & {names.MANAGED, *names.OPERATOR_ANNOTATIONS}
 
 
 def test_the_agent_may_write_what_is_removed_after_it_and_the_lock_it_gives_back() -> None:

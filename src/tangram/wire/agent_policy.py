@@ -3,8 +3,11 @@
 Roles cannot say "its own node": who may patch one node may patch all, taints among them, and who may patch a pod may
 change its image. A token names the node of its pod since Kubernetes 1.30, so a policy can. It lets an agent write to
 that node, to pods that are bound to it and to the `Device` of its name, and there exactly what the agents' code writes;
-root on one node is then nothing on another. Only requests of the two accounts are looked at, so nobody else can be
+root on one node is then nothing on another. Only requests of their accounts are looked at, so nobody else can be
 stopped by a mistake here.
+
+Under the operator a node has two more agents, and whether its driver is ready is for driver-manager to say and no
+longer for gpu-label.
 
 Which cards a pod holds is guarded against everybody by `trust_policy`; here it is about everything else.
 """
@@ -32,6 +35,7 @@ from tangram.wire.metax_listing import NODE_DEVICES
 from tangram.wire.metax_topology import LOSSES, SCORES, ZONES
 from tangram.wire.mthreads_cards import LABEL_COUNT, LABEL_SLICED
 from tangram.wire.nodelock import NODE_LOCK
+from tangram.wire.operator import names
 from tangram.wire.trust_policy import NODE_OF_TOKEN
 
 Object = dict[str, Any]
@@ -89,6 +93,31 @@ _LABEL: Final = _Agent(
     requests=(_NODES,),
     words={"nodes": _words(label=sorted((*metax_labels.OURS, *mthreads_labels.OURS)))},
 )
+_LABEL_UNDER_OPERATOR: Final = _Agent(
+    requests=(_NODES,),
+    words={
+        "nodes": _words(
+            label=sorted(
+                {*metax_labels.OURS, *mthreads_labels.OURS}
+                - {*names.DRIVER_MANAGER_LABELS, *names.RUNTIME_LABELS}
+            )
+        )
+    },
+)
+_DRIVER_MANAGER: Final = _Agent(
+    requests=(_NODES | {"resources": ["nodes", "nodes/status"]},),
+    words={
+        "nodes": _words(
+            annotation=names.DRIVER_MANAGER_ANNOTATIONS,
+            label=names.DRIVER_MANAGER_LABELS,
+            condition=(names.DRIVER_CHANGE_PENDING,),
+        )
+    },
+)
+_CONTAINER_RUNTIME: Final = _Agent(
+    requests=(_NODES,),
+    words={"nodes": _words(annotation=names.RUNTIME_ANNOTATIONS, label=names.RUNTIME_LABELS)},
+)
 _NUMBERED: Final = "^label mthreads[.]com/gpu[0-9]{1,9}[.]memory$"
 """Labels of gpu-device that have the number of a card in them."""
 
@@ -101,6 +130,21 @@ def device_agent_policy(name: str, account: str) -> list[Object]:
 def label_agent_policy(name: str, account: str) -> list[Object]:
     """The same for the account of gpu-label."""
     return _manifests(name, account, _LABEL)
+
+
+def operated_label_agent_policy(name: str, account: str) -> list[Object]:
+    """The same where driver-manager says whether the driver is ready, and who brought it."""
+    return _manifests(name, account, _LABEL_UNDER_OPERATOR)
+
+
+def driver_manager_policy(name: str, account: str) -> list[Object]:
+    """The same for the account of driver-manager."""
+    return _manifests(name, account, _DRIVER_MANAGER)
+
+
+def container_runtime_policy(name: str, account: str) -> list[Object]:
+    """The same for the account of container-runtime."""
+    return _manifests(name, account, _CONTAINER_RUNTIME)
 
 
 def _manifests(name: str, account: str, agent: _Agent) -> list[Object]:

@@ -17,10 +17,9 @@ agent's own account are looked at. The texts are those that `tangram` makes (wir
 {{- $_ := set $onNodes "condition" (list "GpuModeChangePending") -}}
 {{- $onPods := dict "annotation" (list "hami.io/vgpu-node" "hami.io/vgpu-time" "hami.io/bind-phase" "hami.io/bind-time" "hami.io/metax-gpu-devices-to-allocate" "hami.io/metax-gpu-devices-allocated" "hami.io/metax-sgpu-devices-to-allocate" "hami.io/metax-sgpu-devices-allocated" "hami.io/mthreads-vgpu-devices-to-allocate" "hami.io/mthreads-vgpu-devices-allocated" "metax-tech.com/gpu-devices-allocated" "metax-tech.com/predicate-time" "mthreads.com/gpu-index" "mthreads.com/predicate-node" "mthreads.com/predicate-time" "scheduling.koordinator.sh/device-allocated" "scheduling.koordinator.sh/bind-timestamp" "scheduling.koordinator.sh/gpu-minors") -}}
 {{- $own := printf "(request.resource.resource == 'pods' ? %s : %s)" (include "tangram-parts.words" $onPods) (include "tangram-parts.words" $onNodes) -}}
-{{- $status := list (include "tangram-parts.of-map" (list "capacity" "?status.?capacity")) (include "tangram-parts.of-map" (list "allocatable" "?status.?allocatable")) (include "tangram-parts.of-conditions" .) (include "tangram-parts.of-field" "?status.?addresses") (include "tangram-parts.of-field" "?status.?daemonEndpoints") | join " + " -}}
 {{- $said := dict -}}
 {{- $_ := set $said "place" "request.resource.resource == 'pods' ? oldObject.spec.?nodeName.orValue('') : object.metadata.name" -}}
-{{- $_ := set $said "touched" (printf "request.resource.resource == 'devices' ? [] : %s + %s" (include "tangram-parts.of-metadata" .) $status) -}}
+{{- $_ := set $said "touched" (printf "request.resource.resource == 'devices' ? [] : %s + %s" (include "tangram-parts.of-metadata" .) (include "tangram-parts.of-status" .)) -}}
 {{- $_ := set $said "foreign" (printf "variables.touched.filter(each, !(each in %s) && !(request.resource.resource == 'nodes' && each.matches('^label mthreads[.]com/gpu[0-9]{1,9}[.]memory$')))" $own) -}}
 {{- include "tangram-parts.agent-policy" (list . "gpu-device" $said) }}
     resourceRules:
@@ -35,7 +34,12 @@ agent's own account are looked at. The texts are those that `tangram` makes (wir
 {{- end -}}
 
 {{- define "tangram-parts.gpu-label-policy" -}}
-{{- $labels := dict "label" (list "metax-tech.com/driver.ready" "metax-tech.com/gpu.driver.major" "metax-tech.com/gpu.driver.minor" "metax-tech.com/gpu.driver.mode" "metax-tech.com/gpu.driver.patch" "metax-tech.com/gpu.family" "metax-tech.com/gpu.installed" "metax-tech.com/gpu.memory" "metax-tech.com/gpu.product" "metax-tech.com/gpu.sriov" "metax-tech.com/gpu.vfnum" "tangram.dev/mthreads.count" "tangram.dev/mthreads.driver.major" "tangram.dev/mthreads.driver.minor" "tangram.dev/mthreads.driver.patch" "tangram.dev/mthreads.driver.ready" "tangram.dev/mthreads.installed" "tangram.dev/mthreads.memory" "tangram.dev/mthreads.product") -}}
+{{- $own := list "metax-tech.com/gpu.driver.major" "metax-tech.com/gpu.driver.minor" "metax-tech.com/gpu.driver.patch" "metax-tech.com/gpu.family" "metax-tech.com/gpu.installed" "metax-tech.com/gpu.memory" "metax-tech.com/gpu.product" "metax-tech.com/gpu.sriov" "metax-tech.com/gpu.vfnum" "tangram.dev/mthreads.count" "tangram.dev/mthreads.driver.major" "tangram.dev/mthreads.driver.minor" "tangram.dev/mthreads.driver.patch" "tangram.dev/mthreads.driver.ready" "tangram.dev/mthreads.installed" "tangram.dev/mthreads.memory" "tangram.dev/mthreads.product" -}}
+{{- if ne .Chart.Name "metax-operator" -}}
+{{- /* There driver-manager writes these. */ -}}
+{{- $own = concat $own (list "metax-tech.com/driver.ready" "metax-tech.com/gpu.driver.mode") | sortAlpha -}}
+{{- end -}}
+{{- $labels := dict "label" $own -}}
 {{- $said := dict -}}
 {{- $_ := set $said "place" "object.metadata.name" -}}
 {{- $_ := set $said "touched" (include "tangram-parts.of-metadata" .) -}}
@@ -46,7 +50,35 @@ agent's own account are looked at. The texts are those that `tangram` makes (wir
 {{ include "tangram-parts.agent-policy-binding" (list . "gpu-label") }}
 {{- end -}}
 
-{{/* What both have: (list . "gpu-label" $expressions). It ends where each says which requests it is about. */}}
+{{/* The two that a node has under GPU Operator alone. */}}
+{{- define "tangram-parts.driver-manager-policy" -}}
+{{- $keys := dict -}}
+{{- $_ := set $keys "annotation" (list "tangram.dev/driver.state" "tangram.dev/maca.state") -}}
+{{- $_ := set $keys "label" (list "metax-tech.com/driver.ready" "metax-tech.com/gpu.driver.mode" "metax-tech.com/maca.ready") -}}
+{{- $_ := set $keys "condition" (list "GpuDriverChangePending") -}}
+{{- $said := dict -}}
+{{- $_ := set $said "place" "object.metadata.name" -}}
+{{- $_ := set $said "touched" (printf "%s + %s" (include "tangram-parts.of-metadata" .) (include "tangram-parts.of-status" .)) -}}
+{{- $_ := set $said "foreign" (printf "variables.touched.filter(each, !(each in %s))" (include "tangram-parts.words" $keys)) -}}
+{{- include "tangram-parts.agent-policy" (list . "driver-manager" $said) }}
+    resourceRules:
+      - {apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [nodes, nodes/status], scope: Cluster}
+{{ include "tangram-parts.agent-policy-binding" (list . "driver-manager") }}
+{{- end -}}
+
+{{- define "tangram-parts.container-runtime-policy" -}}
+{{- $keys := dict "annotation" (list "tangram.dev/runtime.state") "label" (list "metax-tech.com/runtime.ready") -}}
+{{- $said := dict -}}
+{{- $_ := set $said "place" "object.metadata.name" -}}
+{{- $_ := set $said "touched" (include "tangram-parts.of-metadata" .) -}}
+{{- $_ := set $said "foreign" (printf "variables.touched.filter(each, !(each in %s))" (include "tangram-parts.words" $keys)) -}}
+{{- include "tangram-parts.agent-policy" (list . "container-runtime" $said) }}
+    resourceRules:
+      - {apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [nodes], scope: Cluster}
+{{ include "tangram-parts.agent-policy-binding" (list . "container-runtime") }}
+{{- end -}}
+
+{{/* What all have: (list . "gpu-label" $expressions). It ends where each says which requests it is about. */}}
 {{- define "tangram-parts.agent-policy" -}}
 {{- $root := index . 0 -}}
 {{- $said := index . 2 -}}
@@ -112,6 +144,10 @@ spec:
 
 {{- define "tangram-parts.of-metadata" -}}
 {{- list (include "tangram-parts.of-map" (list "label" "metadata.?labels")) (include "tangram-parts.of-map" (list "annotation" "metadata.?annotations")) (include "tangram-parts.of-field" "metadata.?finalizers") (include "tangram-parts.of-field" "metadata.?ownerReferences") (include "tangram-parts.of-field" "spec") | join " + " -}}
+{{- end -}}
+
+{{- define "tangram-parts.of-status" -}}
+{{- list (include "tangram-parts.of-map" (list "capacity" "?status.?capacity")) (include "tangram-parts.of-map" (list "allocatable" "?status.?allocatable")) (include "tangram-parts.of-conditions" .) (include "tangram-parts.of-field" "?status.?addresses") (include "tangram-parts.of-field" "?status.?daemonEndpoints") | join " + " -}}
 {{- end -}}
 
 {{/* Keys of a map that were added, changed or removed: (list "label" "metadata.?labels"). */}}

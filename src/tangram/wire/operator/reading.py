@@ -1,0 +1,170 @@
+"""From a `ClusterOperator` as the API server sends it to records, refusing with one sentence what cannot be done.
+
+Most of what is wrong never comes so far: the schema refuses it when it is written. What is left here depends on two
+fields at once, or is a block of the vendor's operator that would silently do nothing. A definition of an older release
+may let through more, so types are checked as well. What is refused changes nothing in the cluster: the operator keeps
+to what it read last, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from tangram.units.durations import parse_duration
+from tangram.units.refusal import UnitError
+from tangram.wire import loose
+from tangram.wire.errors import WireError, shown
+from tangram.wire.operator.names import OBJECT
+from tangram.wire.operator.policies import DeployPolicy
+from tangram.wire.operator.spec import PERCENT, Spec
+
+CODE: Final = "cluster-operator-spec"
+
+IMAGE_NAME: Final = r"[a-z0-9]+([._/-]+[a-z0-9]+)*"
+IMAGE_TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"
+REGISTRY: Final = r"[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*/?"
+
+_NAME = re.compile(IMAGE_NAME)
+_TAG = re.compile(IMAGE_TAG)
+_REGISTRY = re.compile(REGISTRY)
+_TAGGED = re.compile(rf"{IMAGE_NAME}(:{IMAGE_TAG})(@sha256:[0-9a-f]{{64}})?")
+_SHARE = re.compile(r"([1-9][0-9]{0,5})|(([1-9][0-9]?|100)%)")
+_LOADER = re.compile(r"auto|kmod|simulated:.+")
+
+_NOT_OURS: Final = {
+    "dataExporter": "metrics of cards are served by gpu-device itself (docs/monitoring.md)",
+    "topoDiscovery": "gpu-device finds the links between cards by itself",
+    "openshift": "OpenShift is not supported",
+}
+
+
+def read_spec(thing: Mapping[str, Any]) -> Spec:
+    """The spec of an object. Raises `WireError`."""
+    written = thing.get("spec")
+    try:
+        spec = msgspec.convert({} if written is None else written, type=Spec)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _refusal(f"spec cannot be read: {error}") from error
+    _check_blocks_of_others(spec)
+    _check_driver(spec)
+    _check_upgrades(spec)
+    _check_maca(spec)
+    _check_registries(spec)
+    return spec
+
+
+def read_name(thing: Mapping[str, Any]) -> str:
+    """Why an object of our kind is not the one that counts; empty if it is."""
+    name = loose.text(loose.members(thing.get("metadata")).get("name"))
+    if name == OBJECT:
+        return ""
+    return (
+        f"ClusterOperator {name} is not looked at: there is one in a cluster, called {OBJECT}; edit that one"
+    )
+
+
+def _check_blocks_of_others(spec: Spec) -> None:
+    blocks = {
+        "dataExporter": spec.data_exporter,
+        "topoDiscovery": spec.topo_discovery,
+        "openshift": spec.openshift,
+    }
+    for name, block in blocks.items():
+        if block.deploy or block.enabled:
+            word = "deploy" if block.deploy else "enabled"
+            raise _refusal(
+                f"{name}.{word} is true, which this operator does not do: {_NOT_OURS[name]}; write false, "
+                "or leave it out"
+            )
+    if spec.vendor:
+        raise _refusal(
+            "vendor has content, and this operator serves MetaX cards under their own names alone; leave it out"
+        )
+    if spec.cluster.type not in ("auto", "k8s"):
+        raise _refusal(
+            f"cluster.type is {shown(spec.cluster.type)}: it is auto or k8s; other distributions keep the runtime's "
+            "configuration elsewhere and are not supported, use chart metax-gpu-extensions there"
+        )
+
+
+def _check_driver(spec: Spec) -> None:
+    driver = spec.driver
+    policy = driver.policy
+    if not driver.deploy and spec.maca.payload.images:
+        raise _refusal(
+            "driver.deploy is false, and maca.payload.images is not empty: both are driver-manager's work; "
+            "write driver.deploy: true, with driver.deployPolicy: Never to keep the host's driver"
+        )
+    if _LOADER.fullmatch(driver.loader) is None:
+        raise _refusal(f"driver.loader is {shown(driver.loader)}: it is auto, kmod or simulated:unix:SOCKET")
+    if not driver.deploy or policy is DeployPolicy.NEVER:
+        return
+    payload = driver.payload
+    if not payload.version:
+        raise _refusal(
+            f"driver.payload.version is missing: with driver.deployPolicy {driver.deploy_policy} the driver comes from "
+            f"the image {payload.name}, and its tag must be said; write one, or driver.deployPolicy: Never"
+        )
+    if _TAG.fullmatch(payload.version) is None:
+        raise _refusal(
+            f"driver.payload.version is {shown(payload.version)}: it is the tag of an image, such as 2.32.0-amd64"
+        )
+    if _NAME.fullmatch(payload.name) is None:
+        raise _refusal(
+            f"driver.payload.name is {shown(payload.name)}: it is the name of an image without registry and tag, "
+            "such as driver-image"
+        )
+
+
+def _check_upgrades(spec: Spec) -> None:
+    policy = spec.driver.upgrade_policy
+    if _SHARE.fullmatch(str(policy.max_unavailable)) is None:
+        raise _refusal(
+            f"driver.upgradePolicy.maxUnavailable is {shown(policy.max_unavailable)}: it is a number of nodes from 1 "
+            f"on or a percentage from 1{PERCENT} to 100{PERCENT}; write paused: true to stop upgrades"
+        )
+    try:
+        seconds = parse_duration(policy.evict_timeout)
+    except UnitError as error:
+        raise _refusal(f"driver.upgradePolicy.evictTimeout: {error}") from None
+    if seconds <= 0:
+        raise _refusal("driver.upgradePolicy.evictTimeout is 0: pods need time to end; write for example 5m")
+
+
+def _check_maca(spec: Spec) -> None:
+    images = spec.maca.payload.images
+    for image in images:
+        if _TAGGED.fullmatch(image) is None:
+            raise _refusal(
+                f"maca.payload.images has {shown(image)}: an entry is an image's name and tag without registry, "
+                "such as maca-c500:2.18.0.3-ubuntu18.04-amd64"
+            )
+    twice = next((image for number, image in enumerate(images) if image in images[:number]), None)
+    if twice is not None:
+        raise _refusal(f"maca.payload.images has {shown(twice)} twice; write it once")
+
+
+def _check_registries(spec: Spec) -> None:
+    own = {"driver.payload.registry": spec.driver.payload.registry, "image.registry": spec.image.registry}
+    for place, text in {**own, "maca.payload.registry": spec.maca.payload.registry}.items():
+        if text and _REGISTRY.fullmatch(text) is None:
+            raise _refusal(
+                f"{place} is {shown(text)}: it is DOMAIN/PROJECT without https://, such as cr.metax-tech.com/cloud"
+            )
+    if not spec.image.registry:
+        for place, needed in (
+            ("driver.payload.registry", bool(spec.driver_image) and not spec.driver.payload.registry),
+            ("maca.payload.registry", spec.has_maca and not spec.maca.payload.registry),
+        ):
+            if needed:
+                raise _refusal(
+                    f"neither {place} nor image.registry says where the payload comes from; write DOMAIN/PROJECT there"
+                )
+
+
+def _refusal(sentence: str) -> WireError:
+    return WireError(CODE, sentence)

@@ -11,9 +11,11 @@ from typing import Final
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.simulated.description import CardSpec, Fault, Figure
+from tangram.drivers.simulated.module_control import MODULE_USAGE, module_command
 from tangram.drivers.simulated.refusing import label
 from tangram.drivers.simulated.state import WHOLE, card_uuid
 from tangram.drivers.simulated.world import World
+from tangram.model.devices import Health
 from tangram.units.durations import DurationError, duration_text, parse_duration
 from tangram.units.memory import Bytes, MemorySizeError, memory_text, parse_memory
 from tangram.units.refusal import quoted
@@ -24,6 +26,7 @@ Answer = dict[str, object]
 SETTABLE: Final = (Figure.TEMPERATURE, Figure.UTILISATION, Figure.POWER, Figure.ECC)
 _FAULTS: Final = tuple(fault for fault in Fault if fault is not Fault.RECOVER)
 _LARGEST_FIGURE: Final = 1e9
+_UNDRIVEN: Final = Health(healthy=False, code="no-driver", message="no kernel driver holds the card")
 
 
 def carry_out(world: World, line: str) -> Answer:
@@ -53,7 +56,7 @@ def _list(world: World, _words: Sequence[str]) -> Answer:
     health = world.health()
     for spec in world.description.cards:
         uuid, state = card_uuid(world.description, spec), world.state(spec.position)
-        report = health[uuid]
+        report = health.get(uuid, _UNDRIVEN)
         cards.append(
             {
                 "card": label(spec),
@@ -221,6 +224,7 @@ _COMMANDS: Final[dict[str, tuple[int, int, str, _Run]]] = {
     "advance": (1, 1, "advance DURATION", _advance),
     "run": (1, 64, "run CONTAINER [NAME=VALUE ...]", _run),
     "stop": (1, 1, "stop CONTAINER", _stop),
+    "module": (0, 3, MODULE_USAGE, module_command),
 }
 USAGES: Final = tuple(usage for _, _, usage, _ in _COMMANDS.values())
 """How each command is written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,8 @@ from tangram.model.cards import QosPolicy, Vendor
 from tangram.model.devices import DriverMode, SriovState
 from tangram.model.topology import LinkKind, PcieLevel
 from tangram.units.memory import Bytes
+
+USUAL_KERNEL: Final = "5.15.0-91-generic"
 
 
 class Fault(StrEnum):
@@ -57,6 +60,13 @@ class Call(StrEnum):
     REMOVE_SLICE = "remove_slice"
     SET_SLICED = "set_sliced"
     SET_VIRTUAL_FUNCTIONS = "set_virtual_functions"
+
+
+class ModuleAtStart(StrEnum):
+    """Whether the driver of the MetaX cards is loaded when the node begins."""
+
+    LOADED = "loaded"
+    NONE = "none"
 
 
 class CardSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,3 +139,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that every call takes."""
     stuck_after: float = 0
     """Seconds until a call about a hanging card is given up."""
+    kernel: str = USUAL_KERNEL
+    module: ModuleAtStart = ModuleAtStart.LOADED
+    host_driver: str = ""
+    """The driver that the host has installed. Empty: with a module loaded that one, else none."""

@@ -27,7 +27,7 @@ class SimulatedDriver:
 
     def __init__(self, world: World, sleep: Callable[[float], None] = time.sleep) -> None:
         self.world = world
-        self._sleep = sleep
+        self.sleep = sleep
 
     @property
     def name(self) -> str:
@@ -92,15 +92,25 @@ class SimulatedDriver:
         """Everything that happens to a call before it is answered."""
         description = self.world.description
         if description.latency:
-            self._sleep(description.latency)
+            self.sleep(description.latency)
+        self._need_a_driver(call)
         spec = None if uuid is None else self.world.spec_of(uuid)
         self._fail(call, spec)
         if spec is not None and Fault.HANG in self.world.faults(spec.position):
             if description.stuck_after:
-                self._sleep(description.stuck_after)
+                self.sleep(description.stuck_after)
             raise DriverError(
                 Kind.STUCK,
                 f"{call} of {label(spec)} has not returned within {description.stuck_after:g} s: the card hangs",
+                call=call,
+            )
+
+    def _need_a_driver(self, call: Call) -> None:
+        cards = self.world.description.cards
+        if cards and self.world.kernel.loaded is None and not any(map(self.world.is_driven, cards)):
+            raise DriverError(
+                Kind.NO_DRIVER,
+                f"{len(cards)} cards are on the bus, and no kernel driver is loaded; load one",
                 call=call,
             )
 

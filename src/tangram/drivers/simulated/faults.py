@@ -13,6 +13,8 @@ from tangram.model.devices import Figures, Health
 TOO_HOT = 105
 """Degrees at which a card is taken out of service."""
 
+NOT_STARTED = Health(healthy=False, code="unavailable", message="the kernel driver could not start the card")
+
 
 def active_faults(events: Iterable[Event], card: int, now: float) -> frozenset[Fault]:
     """The card's faults now; events come in the order of time."""

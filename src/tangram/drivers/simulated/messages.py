@@ -66,7 +66,7 @@ def _restored(kind: Any, value: object) -> object:  # noqa: ANN401 - an annotati
         return _one_of(get_args(kind), value)
     if origin is tuple:
         return tuple(_restored(get_args(kind)[0], each) for each in _list(value))
-    if origin is dict:
+    if origin in (dict, Mapping):
         _, member = get_args(kind)
         return {key: _restored(member, each) for key, each in _map(value).items()}
     if isinstance(kind, type):

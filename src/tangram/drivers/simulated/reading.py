@@ -10,7 +10,16 @@ from typing import Final
 
 from tangram.drivers.errors import Kind
 from tangram.drivers.simulated.card_groups import MOST_CARDS, Group, read_group
-from tangram.drivers.simulated.description import Call, CardSpec, Description, Event, Failure, Fault
+from tangram.drivers.simulated.description import (
+    USUAL_KERNEL,
+    Call,
+    CardSpec,
+    Description,
+    Event,
+    Failure,
+    Fault,
+    ModuleAtStart,
+)
 from tangram.drivers.simulated.joints import joints_of
 from tangram.units.durations import DurationError, parse_duration
 from tangram.wire import loose
@@ -20,7 +29,19 @@ from tangram.wire.errors import shown
 VERSION_KEY: Final = "tangram"
 CARDS_VERSION: Final = "cards/v1"
 
-_KEYS = (VERSION_KEY, "name", "cards", "pairs", "faults", "errors", "latency", "stuck_after")
+_KEYS = (
+    VERSION_KEY,
+    "name",
+    "cards",
+    "pairs",
+    "faults",
+    "errors",
+    "latency",
+    "stuck_after",
+    "kernel",
+    "module",
+    "host_driver",
+)
 _FAULT_KEYS = ("at", "card", "fault")
 _ERROR_KEYS = ("call", "kind", "card", "at", "until", "text", "code")
 _LONGEST_WAIT: Final = 60
@@ -48,6 +69,9 @@ def read_description(document: object, name: str = "") -> Description:
         ),
         latency=_wait(fields, "latency"),
         stuck_after=_wait(fields, "stuck_after"),
+        kernel=fields.text("kernel") or USUAL_KERNEL,
+        module=fields.word("module", ModuleAtStart) or ModuleAtStart.LOADED,
+        host_driver=fields.text("host_driver") or "",
     )
 
 

@@ -15,6 +15,7 @@ from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.simulated.control import carry_out
 from tangram.drivers.simulated.description import Call
 from tangram.drivers.simulated.driver import SimulatedDriver
+from tangram.drivers.simulated.loading import KernelCall, answer_kernel_call
 from tangram.drivers.simulated.messages import encoded, error_fields, restored
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device
@@ -48,8 +49,10 @@ def _called(driver: SimulatedDriver, text: str) -> object:
     except (msgspec.DecodeError, RecursionError):
         raise DriverError(Kind.INVALID, f"read {quoted(text)}, which is no JSON; send an object") from None
     name = loose.text(fields.get("call"))
+    if name in tuple(KernelCall):
+        return answer_kernel_call(driver.world, driver.sleep, KernelCall(name), fields)
     if name not in _CALLS:
-        legal = ", ".join(_CALLS)
+        legal = ", ".join((*_CALLS, *KernelCall))
         raise DriverError(Kind.INVALID, f"call is {quoted(name)}; it is one of {legal}; name one of these")
     return _CALLS[name](driver, fields)
 

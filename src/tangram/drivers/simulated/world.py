@@ -14,9 +14,10 @@ import msgspec
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.simulated import metax_rules, mthreads_runtime
-from tangram.drivers.simulated.description import CardSpec, Description, Event, Fault, Figure
-from tangram.drivers.simulated.faults import active_faults, health_of, times_vanished
+from tangram.drivers.simulated.description import CardSpec, Description, Event, Fault, Figure, ModuleAtStart
+from tangram.drivers.simulated.faults import NOT_STARTED, active_faults, health_of, times_vanished
 from tangram.drivers.simulated.figures import figures_at
+from tangram.drivers.simulated.kernel import Kernel, Loaded
 from tangram.drivers.simulated.refusing import refused
 from tangram.drivers.simulated.reports import device_of, functions_of, links_down, links_of, slice_of
 from tangram.drivers.simulated.state import WHOLE, CardState, Holder, card_uuid, fresh, function_uuid
@@ -44,6 +45,13 @@ class World:
         """In the order of time; of several at one moment, in the order they were added."""
         self._states = {spec.position: fresh(spec) for spec in description.cards}
         self._by_uuid = {card_uuid(description, spec): spec for spec in description.cards}
+        self.kernel = _kernel_of(description)
+        self._described_module = self.kernel.loaded
+
+    @property
+    def lock(self) -> threading.RLock:
+        """For several steps that nobody may come between."""
+        return self._lock
 
     # ---------------------------------------------------------------------------------------- time and faults
 
@@ -89,16 +97,30 @@ class World:
                 )
             if Fault.VANISH in self.faults(spec.position):
                 raise refused(Kind.CARD_GONE, spec, "it is no longer on the bus", "wait until it is back")
+            if not self.is_driven(spec):
+                raise refused(Kind.NO_DRIVER, spec, "no kernel driver holds it", "load the driver first")
             return spec
 
-    def devices(self) -> tuple[Device, ...]:
-        """The cards that are there, then their virtual functions."""
+    def is_driven(self, spec: CardSpec) -> bool:
+        """Whether a kernel driver holds the card; of the two vendors' only MetaX's is ever loaded and unloaded here."""
+        if spec.vendor is not Vendor.METAX:
+            return True
+        module = self.kernel.loaded
+        return module is not None and not (module.broken and spec.vendor_position == 0)
+
+    def on_bus(self) -> tuple[CardSpec, ...]:
+        """The cards that sit on the bus now, driven or not, each with the version of the driver that would hold it."""
         with self._lock:
-            present = [
-                (spec, self._state(spec.position))
+            return tuple(
+                self._as_driven(spec)
                 for spec in self.description.cards
                 if Fault.VANISH not in self.faults(spec.position)
-            ]
+            )
+
+    def devices(self) -> tuple[Device, ...]:
+        """The cards that are there and driven, then their virtual functions."""
+        with self._lock:
+            present = [(spec, self._state(spec.position)) for spec in self.on_bus() if self.is_driven(spec)]
             cards = [device_of(self.description, spec, state) for spec, state in present]
             functions = [
                 each for spec, state in present for each in functions_of(self.description, spec, state)
@@ -121,10 +143,17 @@ class World:
             return self._function_figures(spec, state, uuid, whole)
 
     def health(self) -> Mapping[CardUuid, Health]:
-        """Every card that was described, and every virtual function: a fault takes all units of its card."""
+        """Every card that was described, and every virtual function: a fault takes all units of its card.
+
+        Without their driver nothing is known of MetaX cards, so nothing is said.
+        """
         with self._lock:
             found: dict[CardUuid, Health] = {}
             for spec in self.description.cards:
+                if not self.is_driven(spec):
+                    if self.kernel.loaded is not None:
+                        found[card_uuid(self.description, spec)] = NOT_STARTED
+                    continue
                 state, faults = self._state(spec.position), self.faults(spec.position)
                 health = health_of(faults, figures_at(spec, state, faults, self.now()))
                 found[card_uuid(self.description, spec)] = health
@@ -185,6 +214,19 @@ class World:
             spec = self._metax(uuid)
             state = metax_rules.set_virtual_functions(spec, self._state(spec.position), count)
             self._states[spec.position] = state
+
+    def restart_cards(self) -> None:
+        """What becomes of MetaX cards when their driver comes or goes: parts are lost, processes have ended."""
+        with self._lock:
+            for spec in self.description.cards:
+                if spec.vendor is Vendor.METAX:
+                    before = self._state(spec.position)
+                    self._states[spec.position] = msgspec.structs.replace(
+                        fresh(spec, before.vanished),
+                        virtual_functions=0,
+                        slices_made=before.slices_made,
+                        overrides=before.overrides,
+                    )
 
     # ---------------------------------------------------------------------------------- processes, containers
 
@@ -260,6 +302,13 @@ class World:
             self._states[position] = state = fresh(self.description.cards[position], vanished)
         return state
 
+    def _as_driven(self, spec: CardSpec) -> CardSpec:
+        module = self.kernel.loaded
+        told = module is self._described_module and not self.description.host_driver
+        if spec.vendor is not Vendor.METAX or module is None or told:
+            return spec
+        return msgspec.structs.replace(spec, driver_version=module.version)
+
     def _metax(self, uuid: CardUuid) -> CardSpec:
         spec = self._whole(uuid)
         if spec.vendor is not Vendor.METAX:
@@ -311,6 +360,14 @@ class World:
     @staticmethod
     def _pid(position: int, part: int) -> int:
         return _FIRST_PID + position * _PARTS_PER_CARD + part + 1
+
+
+def _kernel_of(description: Description) -> Kernel:
+    metax = [spec for spec in description.cards if spec.vendor is Vendor.METAX]
+    if not metax or description.module is ModuleAtStart.NONE:
+        return Kernel(description.kernel, None, description.host_driver)
+    version = description.host_driver or metax[0].driver_version
+    return Kernel(description.kernel, Loaded(version=version), version)
 
 
 def _part_text(part: int) -> str:

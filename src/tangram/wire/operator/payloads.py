@@ -15,6 +15,7 @@ A driver's modules are `modules/<kernel>/<module>.ko`, its programs and librarie
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -62,6 +63,15 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: Mapping[str, PayloadFile] = {}
     links: Mapping[str, str] = {}
     """Path of the link to what it points to, which stays inside its payload."""
+
+
+def payload_folder(image: str) -> str:
+    """The folder below `names.PAYLOADS` for the content of an image, by its full reference.
+
+    People see which image it is; the rest of the name tells apart two registries with images of the same name.
+    """
+    readable = re.sub(r"[^0-9A-Za-z._-]+", "-", image.rpartition("/")[2])[:80].strip("-.")
+    return f"{readable}-{hashlib.sha256(image.encode()).hexdigest()[:10]}"
 
 
 def module_path(kernel: str, module: str) -> str:

@@ -20,17 +20,27 @@ CONFLICT = 409
 NOT_FOUND = 404
 LONGEST_MESSAGE: Final = 2000
 """Characters of a refusal that are kept: a sentence and its list of reasons, not somebody's page."""
+MOST_CAUSES: Final = 8
 
 
 class ApiError(Exception):
     """The API server refused. `reason` is Kubernetes' own word for it, such as `NotFound` or `Conflict`."""
 
-    def __init__(self, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        retry_after: float | None = None,
+        causes: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(f"the API server answered {status} {reason}: {message}")
         self.status = status
         self.reason = reason
         self.message = message
         self.retry_after = retry_after
+        self.causes = causes
+        """What the message leaves out, such as which budget forbids an eviction."""
 
     @property
     def may_pass(self) -> bool:
@@ -52,7 +62,7 @@ class NoConnection(Exception):  # noqa: N818 - the same
 
 def error_of(status: int, body: bytes, retry_after: str | None) -> ApiError:
     """The refusal in an answer, whatever shape its body has: proxies in between write HTML or nothing."""
-    reason, message = "", body.decode("utf-8", "replace")[:LONGEST_MESSAGE]
+    reason, message, causes = "", body.decode("utf-8", "replace")[:LONGEST_MESSAGE], ()
     try:
         parsed: Any = msgspec.json.decode(body)
     except msgspec.DecodeError:
@@ -60,7 +70,14 @@ def error_of(status: int, body: bytes, retry_after: str | None) -> ApiError:
     if isinstance(parsed, dict):
         told = cast("dict[str, Any]", parsed)
         reason, message = str(told.get("reason", "")), str(told.get("message", message))[:LONGEST_MESSAGE]
-    return ApiError(status, reason, message, _seconds(retry_after))
+        causes = _causes(told)
+    return ApiError(status, reason, message, _seconds(retry_after), causes)
+
+
+def _causes(told: Mapping[str, Any]) -> tuple[str, ...]:
+    listed = loose.elements(loose.members(told.get("details")).get("causes"))[:MOST_CAUSES]
+    sentences = (loose.text(loose.members(each).get("message"))[:LONGEST_MESSAGE] for each in listed)
+    return tuple(filter(None, sentences))
 
 
 def error_in_watch(status: Mapping[str, Any]) -> ApiError:

@@ -1,7 +1,6 @@
 """What making room asks of the API server: that a pod goes, that it could go, that another is expected on a node.
 
-Only the eviction API is used, never a deletion: it respects every budget, gives a pod its time to end, and marks it as
-disrupted, so that a Job does not count it as failed.
+How a pod is asked to go is `kube.eviction`'s; here is what the scheduler counts and tries before it means it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from tangram.kube.api import Api
-from tangram.kube.errors import NOT_FOUND, TOO_MANY_REQUESTS, ApiError, ApiUnreachable
+from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.kube.eviction import Going, ask_to_go
 from tangram.model.pods import PodRef
 from tangram.services.scheduler.nomination import nominate
 from tangram.units.ids import NodeName
@@ -31,7 +31,7 @@ class Orders:
     async def all_may_go(self, pods: Iterable[PodRef]) -> bool:
         """Ask for every eviction without meaning it: one that would be refused stops all."""
         for pod in pods:
-            if await self._ask_to_go(pod, dry_run=True) == "budget":
+            if (await ask_to_go(self._api, pod, dry_run=True)).outcome is Going.BUDGET:
                 return False
         return True
 
@@ -39,12 +39,12 @@ class Orders:
         """Whether the pod goes, or is gone. Raises `ApiError` and `ApiUnreachable`."""
         self._wrote("eviction")
         try:
-            outcome = await self._ask_to_go(pod)
+            outcome = (await ask_to_go(self._api, pod)).outcome
         except (ApiError, ApiUnreachable):
             self._counted("failed")
             raise
-        self._counted(outcome)
-        return outcome != "budget"
+        self._counted(outcome.value)
+        return outcome is not Going.BUDGET
 
     async def nominate(self, pod: PodRef, node: NodeName) -> None:
         """A hint to kube-scheduler and to people; that it could not be written changes nothing."""
@@ -53,23 +53,3 @@ class Orders:
             await nominate(self._api, pod, node)
         except (ApiError, ApiUnreachable) as error:
             _log.info("pod %s could not be nominated: %s", pod, error)
-
-    async def _ask_to_go(self, pod: PodRef, *, dry_run: bool = False) -> Literal["done", "budget", "gone"]:
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}, **({"dryRun": ["All"]} if dry_run else {})},
-        }
-        query = {"dryRun": "All"} if dry_run else {}
-        try:
-            await self._api.create(
-                f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body, **query
-            )
-        except ApiError as error:
-            if error.status == TOO_MANY_REQUESTS:
-                return "budget"
-            if error.status != NOT_FOUND:
-                raise
-            return "gone"
-        return "done"

@@ -55,8 +55,10 @@ UPGRADE: Final = "tangram.dev/driver.upgrade"
 """The operator: how far it is with this node (`node_states.Upgrade`)."""
 REMOVE: Final = "tangram.dev/operator.remove"
 """The operator: `true` asks the agents of this node to take away everything that they brought."""
+REMOVE_ASKED: Final = "tangram.dev/operator.remove-asked"
+"""The operator: when it first asked, so that the next leader does not wait for a silent node all over again."""
 
-OPERATOR_ANNOTATIONS: Final = (TURN, UPGRADE, REMOVE)
+OPERATOR_ANNOTATIONS: Final = (TURN, UPGRADE, REMOVE, REMOVE_ASKED)
 DRIVER_MANAGER_ANNOTATIONS: Final = (DRIVER_STATE, MACA_STATE)
 DRIVER_MANAGER_LABELS: Final = (DRIVER_READY, DRIVER_MODE, MACA_READY)
 RUNTIME_ANNOTATIONS: Final = (RUNTIME_STATE,)

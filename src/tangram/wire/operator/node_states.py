@@ -55,7 +55,12 @@ class DriverState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     functions: int | None = None
     """Virtual functions of each card now; None where that is not known or differs between cards."""
     since: str = ""
-    """When this phase began, to the second, in UTC."""
+    """When this phase began, to the second, in UTC. A turn that fails again is a new phase, whatever was before."""
+
+    @property
+    def outcome(self) -> str:
+        """What tells one end of a turn from an earlier one."""
+        return f"{self.phase} {self.running} {self.code} {self.since}"
 
 
 class MacaState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -101,6 +106,9 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The version of the driver."""
     phase: UpgradePhase
     began: str = ""
+    """When this phase began, by the operator's clock, to the second, in UTC."""
+    seen: str = ""
+    """What the driver's state said when the turn was given (`DriverState.outcome`): the same is no answer to it."""
     code: str = ""
     why: str = ""
 

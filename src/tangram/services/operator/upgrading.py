@@ -1,0 +1,240 @@
+"""What is to be done next about the drivers of all nodes: one look in, one list of steps out.
+
+All that is known is on the Node objects, so whoever looks next, after any crash, goes on where the last one stopped.
+Every step is one patch that is true by itself: the note that we hold a node comes with the cordon and goes with it.
+
+A node is given back whenever nothing is being changed on it and there is no reason to hold it. While driver-manager
+says that it works, a node is never given back and never gets another turn, however long that takes: then only a
+person can know more than we do.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from tangram.services.operator.budgets import may_begin
+from tangram.services.operator.node_views import GpuPod, NodeView, moment
+from tangram.services.operator.upgrading_notes import (
+    Note,
+    Stand,
+    about_others,
+    about_pods,
+    about_queue,
+    about_turn,
+    some_pods,
+)
+from tangram.services.operator.upgrading_steps import (
+    Cordon,
+    Evict,
+    Fail,
+    Finish,
+    Forget,
+    GiveTurn,
+    Step,
+    Withdraw,
+)
+from tangram.wire.operator.names import TURN, UPGRADE
+from tangram.wire.operator.node_states import DriverState, Phase, Upgrade, UpgradePhase
+from tangram.wire.operator.spec import UpgradePolicy, WhenBusy
+
+ANSWER_S: Final = 120.0
+"""A driver-manager that stands by an old failure for so long after its turn has failed again."""
+SETTLE_S: Final = 3.0
+"""Between the cordon and the turn: pods that a scheduler had placed before it are bound by then."""
+LINGER_S: Final = 60.0
+"""A pod that is there so long after its time to end does not end by itself."""
+
+LET_GO: Final = "uncordoned-by-hand"
+PODS_STAY: Final = "pods-stay"
+_LET_GO: Final = (
+    "somebody uncordoned the node while it was held, and that is respected; "
+    f"to have it tried again, remove its annotation {UPGRADE}"
+)
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    steps: tuple[Step, ...]
+    notes: tuple[Note, ...]
+    """One for every node with a driver to have, in the order of their names."""
+
+
+_Judged = tuple[Note, tuple[Step, ...]]
+
+
+def plan(nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime) -> Plan:
+    """What to do now. Looking again without doing it gives the same."""
+    notes: dict[str, Note] = {}
+    steps: list[Step] = []
+    candidates: list[NodeView] = []
+    for view in nodes:
+        if view.removing:
+            continue
+        note, wanted = _held(view, view.upgrade, policy, now) if view.upgrade and view.held else _free(view)
+        if note.stand is Stand.QUEUED:
+            if not policy.paused:
+                candidates.append(view)
+            else:
+                note = Note(view.name, Stand.PAUSED, f"{view.name} waits: upgrades are paused")
+        notes[view.name] = note
+        steps += wanted
+    begun, most = may_begin(nodes, candidates, policy)
+    for view in begun:
+        to = view.driver.wanted if view.driver else ""
+        steps.append(Cordon(view=view, to=to))
+        notes[view.name] = Note(view.name, Stand.HELD, f"{view.name} is next")
+    for view in candidates:
+        if view not in begun:
+            notes[view.name] = about_queue(view, nodes, most)
+    told = (notes[name] for name in sorted(notes))
+    return Plan(steps=tuple(steps), notes=tuple(note for note in told if note.stand is not Stand.NONE))
+
+
+def wish_of(view: NodeView) -> str:
+    """The version that a node could have if it got its turn; empty for none."""
+    state = view.driver
+    if state is None or not view.managed or view.removing or not state.needs_turn:
+        return ""
+    if state.phase in (Phase.WORKING, Phase.REMOVED) or state.wanted == state.running:
+        return ""
+    return state.wanted
+
+
+def elapsed(upgrade: Upgrade, now: dt.datetime) -> float:
+    """Seconds in this phase. A note without a time that can be read counts from the beginning of time."""
+    began = moment(upgrade.began)
+    return (now - began).total_seconds() if began else float("inf")
+
+
+def _free(view: NodeView) -> _Judged:
+    """A node that we do not hold."""
+    state, name = view.driver, view.name
+    if view.upgrade_unreadable:
+        return about_others(view, Stand.UNREADABLE), ()
+    forget = tuple(_forget(view))
+    wish = wish_of(view)
+    if not wish:
+        done = state is not None and bool(state.wanted) and state.running == state.wanted
+        return Note(name, Stand.DONE if done else Stand.NONE, f"{name} is done" if done else ""), forget
+    if view.upgrade is not None and view.upgrade.to == wish:
+        return Note(name, Stand.FAILED, f"{name} failed: {view.upgrade.why or view.upgrade.code}"), forget
+    if view.unschedulable:
+        return about_others(view, Stand.LEFT_ALONE), forget
+    if not view.ready or view.leaving:
+        return Note(name, Stand.NOT_READY, f"{name} is not ready, and is not begun before it is"), forget
+    return Note(name, Stand.QUEUED, ""), forget
+
+
+def _forget(view: NodeView) -> Iterator[Step]:
+    working = view.driver is not None and view.driver.phase is Phase.WORKING
+    keys: list[str] = []
+    if view.turn is not None and not working:
+        # Somebody removed our note by hand. A turn that nobody watches over must not be taken.
+        keys.append(TURN)
+    if view.upgrade is not None and view.driver is not None and view.driver.running == view.upgrade.to:
+        keys.append(UPGRADE)
+    if keys:
+        yield Forget(view=view, keys=tuple(keys))
+
+
+def _held(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.datetime) -> _Judged:
+    """A node that we hold."""
+    state, to = view.driver, upgrade.to
+    if state is not None and state.phase is Phase.WORKING:
+        return about_turn(view, to, elapsed(upgrade, now)), ()
+    on = wish_of(view) and view.unschedulable and not policy.paused
+    if state is not None and state.running == to and not on:
+        return Note(view.name, Stand.DONE, f"{view.name} is done"), (Finish(view=view, to=to),)
+    if upgrade.phase is UpgradePhase.UPDATING:
+        return _in_turn(view, upgrade, policy, now)
+    stopped = _stopped(view, upgrade, policy)
+    if stopped is not None:
+        return stopped
+    if not view.ready:
+        return Note(view.name, Stand.HELD, f"{view.name} is cordoned and not ready, so its turn waits"), ()
+    if view.pods:
+        return _drained(view, upgrade, policy, now)
+    if elapsed(upgrade, now) < SETTLE_S:
+        return Note(view.name, Stand.UPDATING, f"{view.name} is cordoned and gets its turn"), ()
+    return Note(view.name, Stand.UPDATING, f"{view.name} gets its turn"), (GiveTurn(view=view, to=to),)
+
+
+def _in_turn(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.datetime) -> _Judged:
+    """It has its turn, and nobody works: not yet, no more, or not at all."""
+    passed = elapsed(upgrade, now)
+    if view.driver is None and view.managed:
+        # Half a state is none: who knows what is being done there.
+        return about_turn(view, upgrade.to, passed), ()
+    return (
+        _failed(view, upgrade, passed)
+        or _stopped(view, upgrade, policy)
+        or (about_turn(view, upgrade.to, passed), ())
+    )
+
+
+def _stopped(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy) -> _Judged | None:
+    """A reason not to go on with what a node is held for."""
+    wish = wish_of(view)
+    if not wish:
+        return _withdrawn(view, "the node wants no other driver any more")
+    if not view.unschedulable:
+        return _given_up(view, upgrade.to, LET_GO, _LET_GO)
+    changed = wish != upgrade.to
+    if policy.paused and (changed or upgrade.phase is UpgradePhase.CORDONED):
+        return _withdrawn(view, "upgrades are paused")
+    if changed:
+        step = Cordon(view=view, to=wish, why=f"the node wants {wish} by now, not {upgrade.to}")
+        return Note(view.name, Stand.HELD, f"{view.name} goes on to {wish}"), (step,)
+    return None
+
+
+def _failed(view: NodeView, upgrade: Upgrade, passed: float) -> _Judged | None:
+    """A turn that failed, told from a failure before it."""
+    state = view.driver
+    if state is None or state.phase is not Phase.FAILED:
+        return None
+    if state.outcome == upgrade.seen and passed < ANSWER_S:
+        return None
+    if wish_of(view) not in ("", upgrade.to):
+        # What failed is not what is wanted any more, so it is no reason to leave the node as it is.
+        return None
+    return _given_up(view, upgrade.to, state.code or "driver-failed", _verdict(state, upgrade.to))
+
+
+def _verdict(state: DriverState, to: str) -> str:
+    back = f"{state.running} runs again" if state.running else "no driver runs"
+    return f"{to} could not be put in place, and {back}: {state.why or 'driver-manager gives no reason'}"
+
+
+def _drained(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.datetime) -> _Judged:
+    waiting = about_pods(view)
+    if policy.when_busy is WhenBusy.WAIT:
+        return waiting, ()
+    if elapsed(upgrade, now) > policy.evict_seconds:
+        stay = tuple(pod for pod in view.pods if not _is_going(pod, now))
+        if stay:
+            return _given_up(
+                view,
+                upgrade.to,
+                PODS_STAY,
+                f"{some_pods(stay)} did not leave within {policy.evict_timeout}; end what is left, and remove the "
+                f"annotation {UPGRADE} to have the node tried again",
+            )
+    going = tuple(Evict(view=view, pod=pod) for pod in view.pods if not pod.stays and pod.leaves_by is None)
+    return waiting, going
+
+
+def _is_going(pod: GpuPod, now: dt.datetime) -> bool:
+    return pod.leaves_by is not None and (now - pod.leaves_by).total_seconds() < LINGER_S
+
+
+def _withdrawn(view: NodeView, why: str) -> _Judged:
+    return Note(view.name, Stand.LET_GO, f"{view.name} is given back: {why}"), (Withdraw(view=view, why=why),)
+
+
+def _given_up(view: NodeView, to: str, code: str, why: str) -> _Judged:
+    note = Note(view.name, Stand.FAILED, f"{view.name} failed: {why}")
+    return note, (Fail(view=view, to=to, code=code, why=why),)

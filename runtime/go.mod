@@ -1,0 +1,3 @@
+module tangram.dev/runtime
+
+go 1.24

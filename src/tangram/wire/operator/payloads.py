@@ -70,8 +70,8 @@ def payload_folder(image: str) -> str:
 
     People see which image it is; the rest of the name tells apart two registries with images of the same name.
     """
-    readable = re.sub(r"[^0-9A-Za-z._-]+", "-", image.rpartition("/")[2])[:80].strip("-.")
-    return f"{readable}-{hashlib.sha256(image.encode()).hexdigest()[:10]}"
+    readable = re.sub(r"[^0-9A-Za-z._-]+", "-", image.rpartition("/")[2])[:80].strip("-._")
+    return f"{readable or 'image'}-{hashlib.sha256(image.encode()).hexdigest()[:10]}"
 
 
 def module_path(kernel: str, module: str) -> str:

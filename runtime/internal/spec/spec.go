@@ -202,7 +202,7 @@ func members(text []byte, from int) ([]member, error) {
 	if _, err := decoder.Token(); err != nil {
 		return nil, err
 	}
-	if from == 0 && len(bytes.TrimSpace(text[decoder.InputOffset():])) > 0 {
+	if from == 0 && len(bytes.Trim(text[decoder.InputOffset():], " \t\r\n")) > 0 {
 		return nil, errors.New("something follows after its end")
 	}
 	return found, nil

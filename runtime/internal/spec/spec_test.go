@@ -140,7 +140,7 @@ func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		`{` + card + `,"mounts":[{"destination":"/proc","options":["ro"]}],"hooks":null}`, `{"mounts":null}`, `{}`,
 		`{"mounts":[]}`, `{"x":1E+2,"mounts":[{"destination":"\u002fopt"}]}`, `{"a":{"b":[[[]]]}}`, "{\"a\":\"\xff\"}",
-		`{"mounts":[{"destination":"/a"}],"y":0.1000}`, `{"mounts" : [ {"destination" : "/opt/maca/lib"} ] }`, `[`, `1`,
+		`{"mounts":[{"destination":"/a"}],"y":0.1000}`, `{"mounts" : [ {"destination" : "/opt/maca/lib"} ] }`, `[`, `1`, "{}\v",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -22,7 +22,7 @@ from shipping.image.project import ROOT, read_project
 from testbed.api import Object
 from testbed.images import Image
 
-SOURCES = ("src", "shipping", "deploy", "requirements", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("src", "shipping", "runtime", "deploy", "requirements", "pyproject.toml", "README.md", "LICENSE")
 EMULATORS = {"arm64": "usr/bin/qemu-aarch64-static", "amd64": "usr/bin/qemu-x86_64-static"}
 """Programs of the package qemu-user-static, by the platform they run."""
 

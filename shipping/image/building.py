@@ -28,6 +28,7 @@ from shipping.image.layering import (
 )
 from shipping.image.oci import PlatformImage, describe, digest_of, index_of, labels_of
 from shipping.image.platforms import PLATFORMS, Platform, of_this_machine
+from shipping.image.programs import SOURCES, Go, compiled, find_go, parts_of_programs, programs_tree
 from shipping.image.progress import Progress
 from shipping.image.project import ROOT, Project, build_wheel, read_project
 from shipping.image.sbom import PLACE_IN_IMAGE, part_of_wheel, spdx_document
@@ -60,11 +61,14 @@ def build(output: Path, progress: Progress, *, root: Path = ROOT, refresh: bool 
     """The image of the working tree `root` in the folder `output`, made as far as it is not there yet."""
     project = read_project(root)
     host = of_this_machine()
+    go = find_go(root / SOURCES)
     with only_builder(cache_folder(), progress.say):
         debs = {one.name: debian_packages(one, progress, refresh=refresh) for one in PLATFORMS}
         wheels = {one.name: locked_wheels(project.lock, one, progress) for one in PLATFORMS}
         sources = [folder.name for folders in (debs, wheels) for folder in folders.values()]
-        inputs = key_of([project.content, project.version, project.revision, str(project.moment), *sources])
+        inputs = key_of(
+            [project.content, project.version, project.revision, str(project.moment), go.version, *sources]
+        )
         present = read_record(output, project.version)
         if present is not None and present.inputs == inputs and _all_there(output, present):
             progress.say(f"{output} holds the image of these sources already: {summary(present)}")
@@ -72,6 +76,8 @@ def build(output: Path, progress: Progress, *, root: Path = ROOT, refresh: bool 
         with progress.step("Building the wheel"):
             python = python_on_disk(debs[host.name])
             wheel = _own_wheel(project)
+        with progress.step("Compiling the programs for hosts"):
+            programs = {one.name: compiled(root / SOURCES, project.version, one, go) for one in PLATFORMS}
         images: list[PlatformImage] = []
         lists: dict[str, bytes] = {}
         for platform in PLATFORMS:
@@ -80,6 +86,8 @@ def build(output: Path, progress: Progress, *, root: Path = ROOT, refresh: bool 
                     project,
                     wheel,
                     platform,
+                    go,
+                    programs=programs[platform.name],
                     debs=debs[platform.name],
                     wheels=wheels[platform.name],
                     python=python,
@@ -148,13 +156,22 @@ def _own_wheel(project: Project) -> Wheel:
 
 
 def _image(
-    project: Project, wheel: Wheel, platform: Platform, *, debs: Path, wheels: Path, python: Path
+    project: Project,
+    wheel: Wheel,
+    platform: Platform,
+    go: Go,
+    *,
+    programs: Path,
+    debs: Path,
+    wheels: Path,
+    python: Path,
 ) -> tuple[PlatformImage, bytes]:
     debian = debian_layer(debs, platform, python)
     others = wheel_layer(wheels, debs, debian, platform, python)
-    parts = [*debian.facts.parts, *others.facts.parts, part_of_wheel(wheel)]
+    own_parts = [part_of_wheel(wheel), *parts_of_programs(programs, project.version, go)]
+    parts = [*debian.facts.parts, *others.facts.parts, *own_parts]
     sbom = spdx_document(project.version, platform, parts, project.created)
-    tree = {**tangram_tree(wheel, python), PLACE_IN_IMAGE: File(sbom)}
+    tree = {**tangram_tree(wheel, python), **programs_tree(programs, go), PLACE_IN_IMAGE: File(sbom)}
     own = tangram_layer(tree, [debian, others], platform, project.moment)
     layers: list[tuple[str, Stored]] = [
         ("Debian 12 packages", debian),

@@ -17,7 +17,7 @@ from shipping.image.errors import ImageError
 _OWN_SETTING = "TANGRAM_IMAGE_CACHE"
 _COMMON_SETTING = "XDG_CACHE_HOME"
 _FOLDER_NAME = "tangram-image"
-_KINDS = ("layers", "pythons", "wheels")
+_KINDS = ("layers", "programs", "pythons", "wheels")
 _KEPT_S = 30 * 24 * 3600
 
 

@@ -23,7 +23,7 @@ LOCK: Final = "requirements/image.txt"
 _SETTING: Final = "SOURCE_DATE_EPOCH"
 REVISION_SETTING: Final = "TANGRAM_REVISION"
 """Names the commit of sources that are a copy of it and no checkout, as a release has them."""
-_SOURCES: Final = ("src", "pyproject.toml", "README.md", "LICENSE", LOCK, "shipping")
+_SOURCES: Final = ("src", "pyproject.toml", "README.md", "LICENSE", LOCK, "shipping", "runtime")
 _EARLIEST: Final = 315532800
 """1980: the oldest time a wheel, which is a zip archive, can hold."""
 

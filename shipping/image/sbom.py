@@ -27,10 +27,11 @@ class Part:
     """One package in the image."""
 
     kind: str
-    """deb or pypi."""
+    """deb, pypi, golang, or generic for a program of ours."""
     name: str
     version: str
     sha256: str
+    """Of the archive or file it came in; empty for what is only a part of one."""
     licence: str
     supplier: str
     purl: str
@@ -111,6 +112,7 @@ def spdx_document(version: str, platform: Platform, parts: Sequence[Part], creat
 
 
 def _package(part: Part) -> dict[str, Any]:
+    sums = [{"algorithm": "SHA256", "checksumValue": part.sha256}] if part.sha256 else []
     return {
         "SPDXID": _id(part),
         "name": part.name,
@@ -118,7 +120,7 @@ def _package(part: Part) -> dict[str, Any]:
         "supplier": part.supplier,
         "downloadLocation": NOT_ASSERTED,
         "filesAnalyzed": False,
-        "checksums": [{"algorithm": "SHA256", "checksumValue": part.sha256}],
+        **({"checksums": sums} if sums else {}),
         "licenseConcluded": NOT_ASSERTED,
         "licenseDeclared": part.licence,
         "copyrightText": NOT_ASSERTED,

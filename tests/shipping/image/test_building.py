@@ -18,6 +18,7 @@ from shipping.image.errors import ImageError
 from shipping.image.layers import Layer
 from shipping.image.oci import PlatformImage
 from shipping.image.platforms import PLATFORMS, Platform
+from shipping.image.programs import NAMES, Go
 from shipping.image.progress import Progress
 from shipping.image.project import LOCK, Project, build_wheel, read_project
 from shipping.image.tree import File, Tree
@@ -213,6 +214,14 @@ def without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def folder(*_: object, **__: object) -> Path:
         return downloads
 
+    def a_go(_: Path) -> Go:
+        return Go(Path("go"), "go1.26.0", tmp_path / "LICENSE")
+
+    (tmp_path / "LICENSE").write_text("the licence of Go")
+    for name in NAMES:
+        (downloads / name).write_text(name)
+    monkeypatch.setattr(building, "find_go", a_go)
+    monkeypatch.setattr(building, "compiled", folder)
     monkeypatch.setattr(building, "debian_packages", folder)
     monkeypatch.setattr(building, "locked_wheels", folder)
     monkeypatch.setattr(building, "build_wheel", own_wheel)

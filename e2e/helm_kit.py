@@ -22,10 +22,11 @@ from shipping.image.building import REPOSITORY
 from shipping.image.platforms import of_this_machine
 from testbed.api import Object
 from testbed.cluster import Cluster, Finished
+from testbed.containerd_settings import CONTAINERD_SOCKET
 from testbed.errors import BedError
 from testbed.images import program_image
 from testbed.images.busybox import BUSYBOX_NAME
-from testbed.node import CONTAINERD_SOCKET, NodeNames
+from testbed.node import NodeNames
 
 NAMESPACE = "tangram"
 RELEASE = "tangram"

@@ -19,9 +19,9 @@ from testbed.api import ApiRefused, NotInTime, Object, path_of
 from testbed.cdi import write_spec
 from testbed.checkpoint import read_checkpoint
 from testbed.cluster import Cluster
+from testbed.containerd_settings import CONTAINERD_SOCKET
 from testbed.errors import BedError
 from testbed.manifests import SLEEP, container, is_running, pod
-from testbed.node import CONTAINERD_SOCKET
 from testbed.places import RoomFolder
 from testbed.plugin import PluginOptions, ScriptedPlugin
 from testbed.plugin_behaviours import Script, granting

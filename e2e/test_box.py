@@ -180,7 +180,7 @@ async def test_nothing_of_the_machine_can_be_written_from_inside() -> None:
     for file in /usr/written /var/written /proc/sys/vm/swappiness /proc/sys/kernel/pid_max $NOT_MINE; do
       (echo 60 > $file) 2>/dev/null && echo "$file was written"
     done
-    echo 10 > /proc/sys/kernel/panic; touch $MINE /run/mine /var/lib/mine /var/log/mine /dev/mine; echo done
+    echo 10 > /proc/sys/kernel/panic; touch $MINE /run/mine /var/lib/mine /var/log/mine /opt/mine /dev/mine; echo done
     """
     settings = {"control": {"NOT_MINE": "/etc/mine"}, "n1": {"MINE": "/etc/mine"}}
     panic = Path("/proc/sys/kernel/panic").read_text(encoding="ascii")
@@ -191,7 +191,7 @@ async def test_nothing_of_the_machine_can_be_written_from_inside() -> None:
             assert await box.wait(f"writer-{room}") == 0
             assert box.log(f"writer-{room}").split() == ["done"]
     assert Path("/proc/sys/kernel/panic").read_text(encoding="ascii") == panic
-    changed = ("/etc", "/run", "/var/lib", "/var/log", "/dev")
+    changed = ("/etc", "/run", "/var/lib", "/var/log", "/opt", "/dev")
     assert not any((Path(folder) / "mine").exists() for folder in changed)
 
 

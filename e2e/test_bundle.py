@@ -33,8 +33,8 @@ from shipping.image.recipe import PYTHON
 from tangram.services.images.archive import opened
 from testbed.binaries import find_binaries
 from testbed.cluster import Cluster
+from testbed.containerd_settings import CONTAINERD_SOCKET
 from testbed.manifests import is_over, pod
-from testbed.node import CONTAINERD_SOCKET
 
 NOBODY = 65534
 PROJECT = "cloud"

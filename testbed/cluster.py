@@ -22,11 +22,12 @@ from testbed import controlplane, kwok, node, proxy, watchers
 from testbed.api import Api, ApiRefused, NotInTime, Object, path_of
 from testbed.binaries import Binaries, find_binaries
 from testbed.box import ENVIRONMENT, Box
+from testbed.containerd_settings import CONTAINERD_SOCKET
 from testbed.controlplane import Credentials
 from testbed.errors import BedError
 from testbed.firstprocess import CONTROL
 from testbed.images import Image, busybox_image, pause_image
-from testbed.node import CONTAINERD_SOCKET, NodeNames
+from testbed.node import NodeNames
 from testbed.options import Options
 from testbed.places import ClusterFolder, RoomFolder
 

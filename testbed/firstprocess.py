@@ -7,6 +7,8 @@ goes, the kernel kills the rest, whatever state they are in. It serves one JSON 
     {"do": "start", "room": "n1", "name": "kubelet", "argv": [...]}  -> {"pid": 42}
     {"do": "signal", "name": "kubelet", "signal": 15}                -> {"sent": true}
     {"do": "wait", "name": "kubelet"}                                -> {"status": 0}, when it has ended
+    {"do": "halt", "name": "containerd-n1"}                          -> {"status": 0}, when it has ended by SIGTERM
+    {"do": "restart", "name": "containerd-n1"}                       -> {"pid": 43}, with the words it was started with
     {"do": "devices", "room": "n1", "nodes": [["/dev/mxcd", 1, 3]]}  -> {"made": 1}
     {"do": "list"}                                                   -> {"programs": [...]}
 
@@ -28,6 +30,7 @@ from testbed.places import ClusterFolder
 
 CONTROL = "control"
 NAMESPACES = {"mnt": linux.NEW_MOUNT, "net": linux.NEW_NET, "uts": linux.NEW_UTS, "cgroup": linux.NEW_CGROUP}
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Request = dict[str, Any]
 
@@ -43,9 +46,16 @@ class Room:
 @dataclass(slots=True)
 class Program:
     pid: int
-    room: str
+    request: Request
+    """With which it was started."""
     status: int | None = None
     waiting: list[socket.socket] = field(default_factory=list[socket.socket])
+    restarting: list[socket.socket] = field(default_factory=list[socket.socket])
+    """Who waits for its successor."""
+
+    @property
+    def room(self) -> str:
+        return self.request["room"]
 
 
 class FirstProcess:
@@ -124,8 +134,20 @@ class FirstProcess:
         pid = os.fork()
         if pid == 0:
             _become(room, request["argv"], request.get("env", {}), log)
-        self._programs[name] = Program(pid, room.name)
+        self._programs[name] = Program(pid, request)
         return {"pid": pid}
+
+    def _do_halt(self, client: socket.socket, request: Request) -> dict[str, Any] | None:
+        self._do_signal(client, {**request, "signal": signal.SIGTERM})
+        return self._do_wait(client, request)
+
+    def _do_restart(self, client: socket.socket, request: Request) -> dict[str, Any] | None:
+        program = self._programs[request["name"]]
+        if program.status is not None:
+            return self._do_start(client, program.request)
+        program.restarting.append(client)
+        self._do_signal(client, {**request, "signal": signal.SIGTERM})
+        return None
 
     def _do_signal(self, _client: socket.socket, request: Request) -> dict[str, Any]:
         program = self._programs[request["name"]]
@@ -174,12 +196,20 @@ class FirstProcess:
                 return
             if pid == 0:
                 return
-            for program in self._programs.values():
+            for program in tuple(self._programs.values()):
                 if program.pid == pid and program.status is None:
                     program.status = os.waitstatus_to_exitcode(status)
                     for client in program.waiting:
                         _tell(client, {"status": program.status})
                     program.waiting.clear()
+                    self._succeed(program)
+
+    def _succeed(self, program: Program) -> None:
+        """Start what was to be restarted; once, however many asked for it meanwhile."""
+        if program.restarting:
+            answer = self._do_start(program.restarting[0], program.request)
+            for client in program.restarting:
+                _tell(client, answer)
 
 
 def _tell(client: socket.socket, answer: dict[str, Any]) -> None:
@@ -202,7 +232,9 @@ def _become(room: Room, argv: list[str], env: dict[str, str], log: Path) -> None
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.setsid()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # What process 1 does not listen to, a program must hear: what is ignored is handed down.
+        for number in (signal.SIGCHLD, *IGNORED):
+            signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         for tree in cgroups.hierarchies():
             cgroups.join(tree.mounted_at / room.name / "system")
@@ -282,7 +314,7 @@ def live(folder: ClusterFolder) -> None:
         cgroups.make(leaf)
         cgroups.join(leaf)
     rooms.wire_control_plane()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     sys.stdout.flush()
     FirstProcess(folder).serve()

@@ -6,13 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from testbed.certificates import Authority
+from testbed.containerd_settings import CONTAINERD_SOCKET, containerd_settings
 from testbed.controlplane import Programs, gates, kubeconfig
 from testbed.options import Options
 from testbed.places import RoomFolder
 from testbed.rooms import SERVICE_RANGE, node_address, pod_range
 
-PAUSE = "docker.io/local/pause:1"
-CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
+CONTAINERD_FILE = Path("/etc/containerd/config.toml")
+"""As the node sees it."""
+HURRY = {
+    "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
+    "featureGates": {"KubeletCrashLoopBackOffMax": True},
+}
+"""Fields of the kubelet's configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,55 +52,21 @@ def containerd(
     network = room.etc / "cni"
     network.mkdir(parents=True, exist_ok=True)
     (network / "box.conflist").write_text(json.dumps(_pod_network(room, names)), encoding="utf-8")
-    file = room.etc / "containerd.toml"
-    file.write_text(_containerd_settings(programs, network, options, cni_folder), encoding="utf-8")
-    return [programs.path("containerd"), f"--config={file}", "--log-level=info"]
+    text = containerd_settings(
+        version=options.containerd_version,
+        runc=programs.path("runc"),
+        network=network,
+        cni_folder=cni_folder,
+        cdi=options.cdi,
+    )
+    (room.containerd / CONTAINERD_FILE.name).write_text(options.containerd_dress(text), encoding="utf-8")
+    return [programs.path("containerd"), f"--config={CONTAINERD_FILE}", "--log-level=info"]
 
 
 def containerd_environment(programs: Programs) -> dict[str, str]:
     """What containerd needs of it: it looks for its shim and for runc on PATH."""
     folders = {str(programs.path(name).parent) for name in ("containerd-shim-runc-v2", "runc")}
     return {"PATH": ":".join([*sorted(folders), "/usr/sbin:/usr/bin:/sbin:/bin"])}
-
-
-def _containerd_settings(programs: Programs, network: Path, options: Options, cni_folder: Path) -> str:
-    # restrict_oom_score_adj: a machine without CAP_SYS_RESOURCE cannot lower the score, and every pod would fail.
-    # config_path, as installers set it: the default is two folders in one text, which containerd 2.3 takes for one.
-    return f"""version = 3
-root = "/var/lib/containerd"
-state = "/run/containerd"
-oom_score = 0
-disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.grpc.v1.tasks-opt"]
-
-[grpc]
-address = "{CONTAINERD_SOCKET}"
-
-[plugins."io.containerd.internal.v1.opt"]
-path = "/var/lib/containerd-opt"
-
-[plugins."io.containerd.cri.v1.images"]
-snapshotter = "overlayfs"
-[plugins."io.containerd.cri.v1.images".pinned_images]
-sandbox = "{PAUSE}"
-[plugins."io.containerd.cri.v1.images".registry]
-config_path = "/etc/containerd/certs.d"
-
-[plugins."io.containerd.cri.v1.runtime"]
-restrict_oom_score_adj = true
-disable_apparmor = true
-enable_cdi = {str(options.cdi).lower()}
-cdi_spec_dirs = ["/run/cdi"]
-[plugins."io.containerd.cri.v1.runtime".containerd]
-default_runtime_name = "runc"
-[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
-runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
-BinaryName = "{programs.path("runc")}"
-SystemdCgroup = false
-[plugins."io.containerd.cri.v1.runtime".cni]
-bin_dirs = ["{cni_folder}"]
-conf_dir = "{network}"
-"""
 
 
 def _pod_network(room: RoomFolder, names: NodeNames) -> dict[str, Any]:
@@ -130,6 +102,8 @@ def kubelet(
     own.write_text(kubeconfig(authority, user), encoding="utf-8")
     file = room.etc / "kubelet.json"
     settings = _kubelet_settings(room, names, authority.certificate)
+    if options.hurry:
+        settings |= HURRY
     settings |= {"tlsCertFile": str(user.certificate), "tlsPrivateKeyFile": str(user.key)}
     file.write_text(json.dumps(settings | dict(options.kubelet)), encoding="utf-8")
     return [

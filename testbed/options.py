@@ -1,6 +1,6 @@
 """What a test may ask of a cluster. Every default is the plainest cluster that can run a pod."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,12 @@ class Options:
     """Whether Services lead to their pods, from everywhere: kube-proxy runs in every room."""
     cdi: bool = True
     """Whether containerd resolves CDI names. Off is the recorded configuration of a node without CDI."""
+    containerd_version: int = 3
+    """Of the format in which containerd's configuration is written: 2 or 3."""
+    containerd_dress: Callable[[str], str] = str
+    """What a test makes of that configuration before it is written: comments, an odd layout."""
+    hurry: bool = False
+    """Whether a container that keeps failing is started again every second, and not after minutes."""
     fsync: bool = False
     """Whether etcd waits for the disk. Off is faster, and a box is thrown away anyway."""
     scheduler: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -17,6 +17,7 @@ HIDDEN = (
     Path("/var/run"),
     Path("/var/lib"),
     Path("/var/log"),
+    Path("/opt"),
     Path("/dev"),
     Path("/proc"),
     Path("/sys"),
@@ -35,7 +36,7 @@ def state_root() -> Path:
     ):
         raise BedError(
             f"the test bed cannot keep its clusters in '{root}': it needs an absolute path of at most {LONGEST_ROOT} "
-            f"characters outside /run, /var/lib, /var/log, /dev, /proc and /sys; "
+            f"characters outside /run, /var/lib, /var/log, /opt, /dev, /proc and /sys; "
             f"set {VARIABLE}, for example to /tmp/bed"
         )
     return root
@@ -94,7 +95,7 @@ class ClusterFolder:
 
 @dataclass(frozen=True, slots=True)
 class RoomFolder:
-    """The private side of one room (the control plane, or one node): what it sees as /run, /var/lib and /var/log."""
+    """The private side of one room (the control plane, or one node): what it sees as /run, /var/lib, /var/log, /opt."""
 
     path: Path
 
@@ -109,6 +110,26 @@ class RoomFolder:
     @property
     def log(self) -> Path:
         return self.path / "log"
+
+    @property
+    def opt(self) -> Path:
+        """Empty, unless a test fills it."""
+        return self.path / "opt"
+
+    @property
+    def firmware(self) -> Path:
+        """What the room sees as /lib/firmware, on a machine that has such a folder."""
+        return self.path / "firmware"
+
+    @property
+    def containerd(self) -> Path:
+        """What the room sees as /etc/containerd."""
+        return self.path / "containerd"
+
+    @property
+    def programs(self) -> Path:
+        """What the room has in /usr/bin beside the machine's, or instead of it."""
+        return self.path / "programs"
 
     @property
     def etc(self) -> Path:
@@ -138,5 +159,6 @@ class RoomFolder:
         return self.etc / "static-pods"
 
     def make(self) -> None:
-        for folder in (self.run, self.lib, self.log, self.etc, self.tmp):
+        private = (self.run, self.lib, self.log, self.opt, self.firmware, self.containerd, self.programs)
+        for folder in (*private, self.etc, self.tmp):
             folder.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ The machine's files stay readable (programs and libraries are there), but its fi
 """
 
 import os
+import shlex
 import socket
 import stat
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed import cgroups, linux
-from testbed.places import HIDDEN, RoomFolder
+from testbed.places import HIDDEN, ClusterFolder, RoomFolder
 
 # The kubelet sets these for the whole machine; inside a room it writes to plain files instead.
 TUNABLES = {
@@ -34,6 +35,7 @@ PLAIN_DEVICES = {
     "tty": (5, 0),
     "kmsg": (1, 11),
 }
+FIRMWARE = Path("/lib/firmware")
 NOT_FILES = {"proc", "sysfs", "cgroup", "cgroup2", "devpts", "mqueue", "devtmpfs"}
 
 NETWORK = "192.0.2"
@@ -72,11 +74,13 @@ def furnish(room: RoomFolder, hostname: str, own: Sequence[Path], *, first: bool
             if folder not in own:
                 linux.mount("none", folder, flags=linux.REMOUNT | linux.BIND | linux.READ_ONLY | flags)
     kept = _opened_before_hiding(own)
-    for shown, private in (("/run", room.run), ("/var/lib", room.lib), ("/var/log", room.log)):
+    own_folders = {"/run": room.run, "/var/lib": room.lib, "/var/log": room.log, "/opt": room.opt}
+    for shown, private in own_folders.items():
         linux.mount(private, Path(shown).resolve(), flags=linux.BIND)
     _show_again(kept)
     if not first:
         _own_settings(room)
+        _own_programs(room)
     _own_system_folder()
     _own_devices()
     _no_names(room)
@@ -145,6 +149,25 @@ def _own_settings(room: RoomFolder) -> None:
     for folder in (kept, work):
         folder.mkdir(exist_ok=True)
     linux.mount("overlay", "/etc", "overlay", data=f"lowerdir=/etc,upperdir={kept},workdir={work}")
+    # Not in the layer above: what lies there may not be changed from outside while it is mounted.
+    Path("/etc/containerd").mkdir(exist_ok=True)
+    linux.mount(room.containerd, "/etc/containerd", flags=linux.BIND)
+    if FIRMWARE.is_dir():
+        linux.mount(room.firmware, FIRMWARE.resolve(), flags=linux.BIND)
+
+
+def _own_programs(room: RoomFolder) -> None:
+    """What a host has and the machine may not have, or must not be asked: `systemctl`."""
+    script = room.programs / "systemctl"
+    words = [sys.executable, "-I", Path(__file__).with_name("systemctl.py"), _box_of(room), room.path.name]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    linux.mount("overlay", "/usr/bin", "overlay", linux.READ_ONLY, f"lowerdir={room.programs}:/usr/bin")
+
+
+def _box_of(room: RoomFolder) -> Path:
+    """The socket of the box's first process."""
+    return ClusterFolder(room.path.parent.parent, room.path.parent.name).socket
 
 
 def _own_system_folder() -> None:

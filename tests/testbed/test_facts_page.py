@@ -13,6 +13,7 @@ PAGES = (
     ROOT / "docs" / "sandbox-tests.md",
     ROOT / "docs" / "koordinator-tests.md",
     ROOT / "docs" / "install-tests.md",
+    ROOT / "docs" / "operator-tests.md",
 )
 
 

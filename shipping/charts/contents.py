@@ -1,7 +1,8 @@
 """The files of one chart as helm would read them: path in the package -> content.
 
 What the charts share is a folder of its own, and each chart has a link to it, so links are followed, but only to what
-lies beside the charts: a package must not depend on anything else of this machine. Files that editors leave behind
+lies beside the charts and to the definitions of kinds, which people also apply by themselves: a package must not depend
+on anything else of this machine. Files that editors leave behind
 (a dot before the name, a tilde after it) are not packed. A `.helmignore` is refused rather than read: helm's
 rules for it are its own, and a chart without stray files needs none.
 """
@@ -12,18 +13,21 @@ from typing import Final
 from shipping.charts.errors import ChartError
 
 IGNORES: Final = ".helmignore"
+DEFINITIONS: Final = "crds"
+"""The folder beside that of the charts."""
 
 
 def files_of(chart: Path) -> dict[str, bytes]:
     """Everything below the folder `chart`, named from that folder, sorted."""
-    bounds = chart.parent.resolve()
+    charts = chart.parent.resolve()
+    bounds = (charts, charts.parent / DEFINITIONS)
     found: dict[str, bytes] = {}
     _gather(chart, "", bounds, found, above=())
     return dict(sorted(found.items()))
 
 
 def _gather(
-    folder: Path, prefix: str, bounds: Path, found: dict[str, bytes], *, above: tuple[Path, ...]
+    folder: Path, prefix: str, bounds: tuple[Path, ...], found: dict[str, bytes], *, above: tuple[Path, ...]
 ) -> None:
     place = folder.resolve()
     if place in above:
@@ -37,9 +41,10 @@ def _gather(
             )
         if name.startswith(".") or name.endswith("~"):
             continue
-        if not path.resolve().is_relative_to(bounds):
+        if not any(path.resolve().is_relative_to(each) for each in bounds):
             raise ChartError(
-                f"{path} is a link to {path.resolve()}: a chart holds only files below {bounds}."
+                f"{path} is a link to {path.resolve()}: a chart holds only files below "
+                f"{' and '.join(map(str, bounds))}."
             )
         if path.is_dir():
             _gather(path, f"{prefix}{name}/", bounds, found, above=(*above, place))

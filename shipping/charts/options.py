@@ -1,6 +1,6 @@
-"""Every option of both charts and what may stand in it, as the `values.schema.json` that helm checks.
+"""Every option of the charts and what may stand in it, as the `values.schema.json` that helm checks.
 
-The node parts are the same in both charts, so their options are stated once here and written into both files. What one
+The node parts are the same in all charts, so their options are stated once here and written into every file. What one
 value demands of another, or of the cluster, a schema cannot say: the templates refuse it.
 
 `python -m shipping.charts.options` writes the files; a test fails while they differ from what stands here.
@@ -14,72 +14,35 @@ from typing import Any, Final
 
 import yaml
 
+from shipping.charts.forms import (
+    ANYTHING,
+    FORMAT,
+    LABEL,
+    LEVEL,
+    LOG,
+    NAME,
+    NAMESPACE,
+    NODE_LABELS,
+    RESOURCES,
+    SWITCH,
+    TOLERATIONS,
+)
+from shipping.charts.operator_options import OF_OPERATOR, OF_REMOVAL
 from shipping.charts.wording import Schema, closed, number, several, text, word, worded
 
 CHARTS: Final = Path(__file__).parents[2] / "deploy" / "charts"
 SCHEMA_FILE: Final = "values.schema.json"
 
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-_NAME: Final = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_NAME: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_ACCOUNT: Final = rf"system:serviceaccount:{_LABEL}:{_NAME}"
-_QUANTITY: Final = r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?"
+_ACCOUNT: Final = rf"system:serviceaccount:{LABEL}:{NAME}"
 _WEIGHT: Final = r"[0-9]{1,6}(\.[0-9]{1,6})?"
 MOST_ACCOUNTS: Final = 16
 """As many as the scheduler's own file may name."""
 
-_SWITCH: Final[Schema] = {"enum": [True, False]}
 _UNLESS_FOUND: Final[Schema] = {"enum": ["auto", True, False]}
-_ANYTHING: Final[Schema] = {"type": "object"}
-_NAMESPACE: Final = text("the name of a namespace, such as kube-system", _LABEL)
-_LEVEL: Final = word("debug", "info", "warning", "warn", "error", "fatal")
-_FORMAT: Final = word("json", "text")
-_TIME: Final = text("a number of weeks, days or hours, such as 1w, 7d or 168h", "[1-9][0-9]{0,4}[wdhWDH]")
-_LOG: Final = closed(
-    {
-        "dir": worded(
-            "a folder of the node by its whole path without .. in it, such as /var/log/metax, or an empty text for no "
-            "files",
-            {"type": "string", "pattern": r"^$|^(/[^/\x00-\x1f]+)+/?$", "not": {"pattern": r"/\.\.?(/|$)"}},
-        ),
-        "level": _LEVEL,
-        "format": _FORMAT,
-        "rotationTime": _TIME,
-        "maxAge": _TIME,
-    }
-)
 _LABELS: Final = worded(
     'labels, each a text: for numbers write quotes, as in "1"',
     {"type": "object", "additionalProperties": {"type": "string"}},
 )
-_NODE_LABELS: Final = worded(
-    'labels of nodes, each a text, such as gpu-served-by: tangram; for numbers and true write quotes, as in "1"',
-    {
-        "type": "object",
-        "propertyNames": {"pattern": rf"^({_NAME}/)?{_LABEL_NAME}$"},
-        "additionalProperties": {"type": "string", "pattern": f"^({_LABEL_NAME})?$"},
-    },
-)
-_TOLERATION: Final[Schema] = {
-    "type": "object",
-    "properties": {
-        "key": {"type": "string", "pattern": rf"^(({_NAME}/)?{_LABEL_NAME})?$"},
-        "operator": {"enum": ["Exists", "Equal"]},
-        "value": {"type": "string", "pattern": f"^({_LABEL_NAME})?$"},
-        "effect": {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
-        "tolerationSeconds": {"type": "integer"},
-    },
-    "additionalProperties": False,
-}
-_AMOUNTS: Final = worded(
-    "amounts of cpu, memory and ephemeral-storage, such as cpu: 100m and memory: 128Mi",
-    {
-        "type": "object",
-        "propertyNames": {"enum": ["cpu", "memory", "ephemeral-storage"]},
-        "additionalProperties": {"type": ["string", "number"], "pattern": f"^{_QUANTITY}$", "minimum": 0},
-    },
-)
-_RESOURCES: Final = closed({"requests": _AMOUNTS, "limits": _AMOUNTS})
 _DRIVER: Final = text(
     "auto, mxsml, mx-smi, sysfs, mtml or gmi, the latter five also with a colon and the path of what they use",
     r"auto|(mxsml|mx-smi|sysfs|mtml|gmi)(:\S+)?|simulated:\S+",
@@ -94,7 +57,7 @@ _WEIGHT_TEXT: Final = worded(
     {"type": ["string", "number"], "pattern": f"^{_WEIGHT}$", "minimum": 0, "maximum": 999_999},
 )
 
-_INJECTED: Final[dict[str, Schema]] = {"global": _ANYTHING, "tangram-parts": _ANYTHING}
+_INJECTED: Final[dict[str, Schema]] = {"global": ANYTHING, "tangram-parts": ANYTHING}
 """What helm itself puts there for charts within charts."""
 
 _IMAGE: Final[dict[str, Schema]] = {
@@ -104,7 +67,7 @@ _IMAGE: Final[dict[str, Schema]] = {
         "a list of Secrets by name, such as [{name: my-registry}]",
         {
             "type": "object",
-            "properties": {"name": {"type": "string", "pattern": f"^{_NAME}$"}},
+            "properties": {"name": {"type": "string", "pattern": f"^{NAME}$"}},
             "required": ["name"],
             "additionalProperties": False,
         },
@@ -114,31 +77,30 @@ _IMAGE: Final[dict[str, Schema]] = {
 _GPU_DEVICE: Final[dict[str, Schema]] = {
     "healthyInterval": number("a whole number of seconds up to 3600, or 0 for no health checks", 0, 3600),
     "driver": _DRIVER,
-    "configNamespace": _NAMESPACE,
-    "deviceConfig": _ANYTHING,
-    "nodeSelector": _NODE_LABELS,
-    "log": _LOG,
-    "resources": _RESOURCES,
+    "configNamespace": NAMESPACE,
+    "deviceConfig": ANYTHING,
+    "nodeSelector": NODE_LABELS,
+    "log": LOG,
+    "resources": RESOURCES,
 }
-_GPU_LABEL: Final[dict[str, Schema]] = {"driver": _LABEL_DRIVER, "log": _LOG, "resources": _RESOURCES}
+_GPU_LABEL: Final[dict[str, Schema]] = {"driver": _LABEL_DRIVER, "log": LOG, "resources": RESOURCES}
 _GPU_AWARE: Final[dict[str, Schema]] = {
     "scoreWeight": _WEIGHT_TEXT,
     "lossWeight": _WEIGHT_TEXT,
-    "log": _LOG,
-    "resources": _RESOURCES,
+    "log": LOG,
+    "resources": RESOURCES,
 }
-_CLEANUP: Final = closed({"enabled": _SWITCH})
 _SHARED: Final[dict[str, Schema]] = {
     **_IMAGE,
-    "deployExtenderGPUAware": _SWITCH,
-    "log": _LOG,
+    "deployExtenderGPUAware": SWITCH,
+    "log": LOG,
     "gpuAware": closed(_GPU_AWARE),
-    "cleanup": _CLEANUP,
 }
+_CLEANUP: Final[dict[str, Schema]] = {"enabled": SWITCH}
 
 _SCHEDULER_NAME: Final = worded(
     "a name in lower case other than default-scheduler, such as tangram-scheduler",
-    {"type": "string", "pattern": f"^{_NAME}$", "maxLength": 253, "not": {"const": "default-scheduler"}},
+    {"type": "string", "pattern": f"^{NAME}$", "maxLength": 253, "not": {"const": "default-scheduler"}},
 )
 _ACCOUNTS: Final = several(
     "a list of at most 16 accounts, each once, such as system:serviceaccount:kube-system:hami-scheduler",
@@ -191,24 +153,24 @@ _CONFIG: Final = closed(
             "binpack, spread, numa, topology-aware or mutex, or several of them separated by commas",
             rf"{_CARD_ORDERS}( *, *{_CARD_ORDERS})*",
         ),
-        "zoneAware": _SWITCH,
+        "zoneAware": SWITCH,
         "schedulerNames": several(
             "a list of at most 16 names of schedulers, each once and none of them default-scheduler",
-            {"type": "string", "pattern": f"^{_NAME}$", "not": {"const": "default-scheduler"}},
+            {"type": "string", "pattern": f"^{NAME}$", "not": {"const": "default-scheduler"}},
             MOST_ACCOUNTS,
         ),
-        "forceOverwriteDefaultScheduler": _SWITCH,
+        "forceOverwriteDefaultScheduler": SWITCH,
         "reservationSeconds": number("a whole number of seconds from 5 to 3600", 5, 3600),
         "gangSeconds": number("a whole number of seconds from 5 to 86400", 5, 86_400),
         "demoteSeconds": number("a whole number of seconds from 0 to 3600", 0, 3600),
         "nodeLockSeconds": number("a whole number of seconds from 30 to 3600", 30, 3600),
         "trustedAccounts": _ACCOUNTS,
-        "quota": _SWITCH,
+        "quota": SWITCH,
     }
 )
 _SCHEDULER: Final = closed(
     {
-        "enabled": _SWITCH,
+        "enabled": SWITCH,
         "replicas": number("a whole number from 1 to 5", 1, 5),
         "name": _SCHEDULER_NAME,
         "profiles": closed({"hami": _UNLESS_FOUND, "koordinator": _UNLESS_FOUND}),
@@ -216,18 +178,14 @@ _SCHEDULER: Final = closed(
         "deviceConfig": _DEVICE_CONFIG,
         "trustedAccounts": _ACCOUNTS,
         "trustedAgentAccounts": _ACCOUNTS,
-        "legacyMetrics": _SWITCH,
-        "nodeSelector": _NODE_LABELS,
-        "tolerations": several(
-            "a list of tolerations as in a pod, each with any of key, operator, value, effect and tolerationSeconds",
-            _TOLERATION,
-            64,
-        ),
-        "log": closed({"level": _LEVEL, "format": _FORMAT}),
-        "resources": _RESOURCES,
+        "legacyMetrics": SWITCH,
+        "nodeSelector": NODE_LABELS,
+        "tolerations": TOLERATIONS,
+        "log": closed({"level": LEVEL, "format": FORMAT}),
+        "resources": RESOURCES,
         "kubeScheduler": closed(
             {
-                "enabled": _SWITCH,
+                "enabled": SWITCH,
                 "image": closed(
                     {
                         "registry": _IMAGE["registry"],
@@ -240,16 +198,16 @@ _SCHEDULER: Final = closed(
                         ),
                     }
                 ),
-                "resources": _RESOURCES,
+                "resources": RESOURCES,
             }
         ),
-        "clientCA": text("the name of a ConfigMap, or an empty text", f"|{_NAME}"),
+        "clientCA": text("the name of a ConfigMap, or an empty text", f"|{NAME}"),
         "webhook": closed(
             {
                 "failurePolicy": word("auto", "Fail", "Ignore"),
                 "ignoreNamespaces": several(
                     "a list of namespaces, each once, such as [monitoring]",
-                    {"type": "string", "pattern": f"^{_LABEL}$"},
+                    {"type": "string", "pattern": f"^{LABEL}$"},
                     256,
                 ),
             }
@@ -261,12 +219,12 @@ _CERTIFICATES: Final = closed(
         "source": word("self", "cert-manager", "secret"),
         "issuerRef": closed(
             {
-                "name": text("the name of an Issuer", _NAME),
+                "name": text("the name of an Issuer", NAME),
                 "kind": text("Issuer, ClusterIssuer or a kind of another group", "[A-Z][A-Za-z0-9]*"),
-                "group": text("an API group, such as cert-manager.io", _NAME),
+                "group": text("an API group, such as cert-manager.io", NAME),
             }
         ),
-        "secretName": text("the name of a Secret, or an empty text", f"|{_NAME}"),
+        "secretName": text("the name of a Secret, or an empty text", f"|{NAME}"),
         "caBundle": worded(
             "certificates as PEM, or an empty text",
             {"type": "string", "pattern": r"^\s*$|-----BEGIN CERTIFICATE-----"},
@@ -277,12 +235,12 @@ _MONITORING: Final = closed(
     {
         "serviceMonitor": closed(
             {
-                "enabled": _SWITCH,
+                "enabled": SWITCH,
                 "labels": _LABELS,
                 "interval": text("a time such as 30s or 1m", "([0-9]+(ms|s|m|h))+"),
             }
         ),
-        "dashboards": closed({"enabled": _SWITCH, "labels": _LABELS}),
+        "dashboards": closed({"enabled": SWITCH, "labels": _LABELS}),
     }
 )
 
@@ -295,22 +253,29 @@ _MAY_BE_MISSING: Final = frozenset(
 
 def chart_schemas() -> dict[str, Schema]:
     """By the chart's name, what its values may be. Every option has a value, so `null` takes none of them away."""
-    switched = {"enabled": _SWITCH}
+    switched = {"enabled": SWITCH}
     ours = {
         **_SHARED,
+        "cleanup": closed(_CLEANUP),
         "gpuDevice": closed({**switched, **_GPU_DEVICE}),
         "gpuLabel": closed({**switched, **_GPU_LABEL}),
         "scheduler": _SCHEDULER,
         "certificates": _CERTIFICATES,
         "monitoring": _MONITORING,
     }
-    extensions = {**_SHARED, "gpuDevice": closed(_GPU_DEVICE), "gpuLabel": closed(_GPU_LABEL)}
+    nodes = {**_SHARED, "gpuDevice": closed(_GPU_DEVICE), "gpuLabel": closed(_GPU_LABEL)}
+    extensions = {**nodes, "cleanup": closed(_CLEANUP)}
+    operator = {**nodes, **OF_OPERATOR, "cleanup": closed({**_CLEANUP, **OF_REMOVAL})}
     return {
         name: {
             "$schema": "http://json-schema.org/draft-07/schema#",
             **_complete(closed(options, unsaid=_INJECTED), _values(name)),
         }
-        for name, options in (("tangram", ours), ("metax-gpu-extensions", extensions))
+        for name, options in (
+            ("tangram", ours),
+            ("metax-gpu-extensions", extensions),
+            ("metax-operator", operator),
+        )
     }
 
 

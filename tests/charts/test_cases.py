@@ -11,7 +11,7 @@ from builders.charts.goldens import GOLDENS, changes_of, golden_file, told_in, t
 
 EVERY = [case for chart in CHARTS for case in cases(chart)]
 ALL = [pytest.param(case, id=f"{case.chart}-{case.name}") for case in EVERY]
-OPTIONS = [pytest.param(case, id=f"{case.chart}-{case.name}") for case in EVERY if case.values]
+OPTIONS = [pytest.param(case, id=f"{case.chart}-{case.name}") for case in EVERY if case.values and case.on]
 
 ONE_VALUE = {"scheduler.config.tangram"}
 """Options that have a single legal value."""

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from builders.charts.cases import CHARTS, Case, case_named, cases, values_of
+from builders.charts.cases import CHARTS, OPERATOR, Case, case_named, cases, values_of
 from builders.charts.goldens import Object, key_of, objects_of
 from builders.charts.reading import (
     CLUSTER_WIDE,
@@ -27,6 +27,10 @@ EVERYWHERE = VERSION_LABELS | {
 }
 KUBE_SYSTEM = {"RoleBinding tangram-scheduler-authentication"}
 """What belongs there wherever the release is: the role it names is there."""
+OF_THE_OPERATORS_PODS = {
+    f"metax-{part}" for part in ("gpu-label", "gpu-device", "driver-manager", "container-runtime", "payloads")
+}
+"""Accounts of pods that the operator makes, and not the chart."""
 BOUND_BY_PEOPLE = {"ClusterRole tangram-metrics-reader"}
 SINCE = {
     "ValidatingAdmissionPolicy": (1, 30),
@@ -108,9 +112,11 @@ def test_pods_say_nothing_of_the_charts_version_and_no_webhook_is_asked_about_th
         assert labels["hami.io/webhook"] == "ignore", key_of(workload)
 
 
-def test_every_workload_has_an_account_of_its_own(objects: list[Object]) -> None:
+def test_every_workload_has_an_account_of_its_own(case: Case, objects: list[Object]) -> None:
     used = [(namespace_of(each), pod_of(each)["spec"]["serviceAccountName"]) for each in workloads(objects)]
     made = [(namespace_of(each), each["metadata"]["name"]) for each in of_kind(objects, "ServiceAccount")]
+    if case.chart == OPERATOR:
+        used += [(case.namespace, name) for name in OF_THE_OPERATORS_PODS]
     assert sorted(used) == sorted(made)
 
 

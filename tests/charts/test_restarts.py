@@ -8,9 +8,10 @@ from builders.charts.cases import CHARTS, Case, case_named, cases, leaves
 from builders.charts.goldens import Object, objects_of
 from builders.charts.reading import labels_of, of_kind, pod_of
 
-EVERYBODY = {"scheduler", "gpu-device", "gpu-label", "gpu-aware"}
+EVERYBODY = {"scheduler", "gpu-device", "gpu-label", "gpu-aware", "operator-controller"}
 NOBODY: set[str] = set()
-NODES = {"gpu-device", "gpu-label", "gpu-aware"}
+NODES = {"gpu-device", "gpu-label", "gpu-aware", "operator-controller"}
+CONTROLLER = {"operator-controller"}
 SCHEDULER = {"scheduler"}
 RESTARTED: dict[str, set[str]] = {
     "registry": EVERYBODY,
@@ -68,6 +69,14 @@ RESTARTED: dict[str, set[str]] = {
     "monitoring.serviceMonitor.with-gpu-aware": NOBODY,
     "monitoring.dashboards.enabled": NOBODY,
     "monitoring.dashboards.labels": NOBODY,
+    # What the operator is asked for stands in its object, which it follows.
+    **dict.fromkeys(("driver", "maca", "runtime", "gpuScheduler"), NOBODY),
+    "operator.replicas": NOBODY,
+    "operator.nodeSelector": CONTROLLER,
+    "operator.tolerations": CONTROLLER,
+    "operator.log": CONTROLLER,
+    "operator.resources": CONTROLLER,
+    "cleanup.timeoutSeconds": NOBODY,
     "release-with-a-generated-name": NOBODY,
 }
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from builders.charts.cases import CHARTS, TANGRAM, Case, case_named, cases, values_of
+from builders.charts.cases import TANGRAM, WITH_DAEMONS, Case, case_named, cases, values_of
 from builders.charts.goldens import objects_of
 from builders.charts.reading import of_kind
 from e2e.audit_kit import Question
@@ -29,8 +29,9 @@ SECTION: Final = (
 )
 RECORDED: Final = case_named(TANGRAM, "deployExtenderGPUAware")
 EVERY: Final = [
-    pytest.param(case, id=f"{case.chart}-{case.name}") for chart in CHARTS for case in cases(chart)
+    pytest.param(case, id=f"{case.chart}-{case.name}") for chart in WITH_DAEMONS for case in cases(chart)
 ]
+"""Those of the operator's chart are its own page's (`test_operator_chart.py`)."""
 
 
 def rights_of(case: Case) -> set[Right]:
@@ -60,7 +61,7 @@ def test_every_right_that_a_chart_can_hand_out_is_recorded_or_in_the_table(case:
 
 
 def test_the_table_has_nothing_that_no_chart_hands_out_or_that_is_recorded_anyway() -> None:
-    possible = {str(right) for chart in CHARTS for case in cases(chart) for right in rights_of(case)}
+    possible = {str(right) for chart in WITH_DAEMONS for case in cases(chart) for right in rights_of(case)}
     assert elsewhere().keys() <= possible - {str(right) for right in rights_of(RECORDED)}
 
 

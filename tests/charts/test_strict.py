@@ -11,10 +11,13 @@ import pytest_asyncio
 import yaml
 
 from builders.charts.cases import CHARTS, NEWEST, cases
-from builders.charts.goldens import GOLDENS, Object, key_of, objects_of
+from builders.charts.goldens import GOLDENS, ROOT, Object, key_of, objects_of
 from tangram.sandbox.apiserver.server import serving_api
 
-DEFINITIONS = GOLDENS / "definitions.yaml"
+DEFINITIONS = (
+    GOLDENS / "definitions.yaml",
+    ROOT / "deploy" / "crds" / "gpu.metax-tech.com_clusteroperators.yaml",
+)
 ONLY_REAL = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 """Kinds that the sandbox does not have."""
 
@@ -61,8 +64,9 @@ async def server() -> AsyncIterator[Server]:
         connector = aiohttp.TCPConnector(ssl=running.connection().tls or False)
         async with aiohttp.ClientSession(running.address, connector=connector, headers=headers) as session:
             ready = Server(session)
-            for definition in yaml.safe_load_all(DEFINITIONS.read_text("utf-8")):
-                await ready.make(definition)
+            for file in DEFINITIONS:
+                for definition in yaml.safe_load_all(file.read_text("utf-8")):
+                    await ready.make(definition)
             there = {"default", "kube-system"}
             for namespace in sorted(
                 {each["metadata"].get("namespace", "default") for each in distinct()} - there

@@ -13,16 +13,19 @@ import msgspec
 
 Values = Mapping[str, Any]
 
-TANGRAM, EXTENSIONS = "tangram", "metax-gpu-extensions"
-CHARTS: Final = (TANGRAM, EXTENSIONS)
+TANGRAM, EXTENSIONS, OPERATOR = "tangram", "metax-gpu-extensions", "metax-operator"
+CHARTS: Final = (TANGRAM, EXTENSIONS, OPERATOR)
+WITH_DAEMONS: Final = (TANGRAM, EXTENSIONS)
+"""Charts that make the pods of nodes themselves; the other leaves them to its operator."""
 DEFAULT: Final = "default"
 NEWEST: Final = "1.36.3"
 OLDER: Final = ("1.23.17", "1.25.16", "1.27.16", "1.28.15", "1.30.14")
-HOMES: Final = {TANGRAM: "tangram", EXTENSIONS: "metax-gpu"}
+HOMES: Final = {TANGRAM: "tangram", EXTENSIONS: "metax-gpu", OPERATOR: "metax-operator"}
 
 NOTED: Final = {
     TANGRAM: (DEFAULT, "deployExtenderGPUAware", "scheduler.enabled", "scheduler.kubeScheduler.enabled"),
     EXTENSIONS: (DEFAULT, "deployExtenderGPUAware"),
+    OPERATOR: (DEFAULT, "deployExtenderGPUAware", "driver.deployPolicy", "maca.payload.images"),
 }
 """Cases of which it is also kept what people read after an installation."""
 
@@ -41,13 +44,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 def cases(chart: str) -> list[Case]:
     """The default first, and every case after the one it stands on."""
-    options = {**SHARED, **(OF_TANGRAM if chart == TANGRAM else {})}
+    options = {**SHARED, **_OWN.get(chart, {})}
     beside = _BESIDE if chart == TANGRAM else {}
     home = HOMES[chart]
-    plain = Case(chart=chart, name=DEFAULT, namespace=home, release=chart)
+    plain = Case(chart=chart, name=DEFAULT, values=_NEEDED.get(chart, {}), namespace=home, release=chart)
 
     def another(name: str, **changed: Any) -> Case:  # noqa: ANN401 - whatever a case has
-        return msgspec.structs.replace(plain, name=name, on=changed.pop("on", DEFAULT), **changed)
+        of_its_own = {"on": DEFAULT, "values": {}} | changed
+        return msgspec.structs.replace(plain, name=name, **of_its_own)
 
     return [
         plain,
@@ -207,6 +211,68 @@ OF_TANGRAM: Final[dict[str, Values]] = {
     "monitoring.serviceMonitor.enabled": {"monitoring": {"serviceMonitor": {"enabled": True}}},
     "monitoring.dashboards.enabled": {"monitoring": {"dashboards": {"enabled": True}}},
 }
+OF_OPERATOR: Final[dict[str, Values]] = {
+    "driver.deployPolicy": {"driver": {"deployPolicy": "Never", "payload": {"version": ""}}},
+    "driver.deployPolicy.as-shipped": {"driver": {"deployPolicy": "IfNotExist"}},
+    "driver.payload": {
+        "driver": {
+            "payload": {
+                "name": "vendor/driver-image",
+                "version": "2.33.0-amd64",
+                "registry": "registry.example.com/drivers/",
+            }
+        }
+    },
+    "driver.publicKeySecret": {"driver": {"publicKeySecret": "payload-key"}},
+    "driver.upgradePolicy": {
+        "driver": {
+            "upgradePolicy": {
+                "maxUnavailable": "10%",
+                "whenBusy": "Evict",
+                "evictTimeout": "1h",
+                "paused": True,
+            }
+        }
+    },
+    "driver.fwUpgradePolicy": {"driver": {"fwUpgradePolicy": "PreferCloud"}},
+    "driver.fwEffectPolicy": {"driver": {"fwEffectPolicy": "WaitReboot"}},
+    "driver.fwEnableVirt": {"driver": {"fwEnableVirt": True}},
+    "driver.deviceAsRootGroup": {"driver": {"deviceAsRootGroup": True}},
+    "driver.loader": {"driver": {"loader": "kmod"}},
+    "driver.log": {"driver": {"log": _OWN_LOG}},
+    "driver.resources": {"driver": {"resources": _LARGE}},
+    "maca.payload.images": {
+        "maca": {
+            "payload": {
+                "images": [
+                    "mxc500-maca:2.23.0.4-ubuntu20.04-amd64",
+                    "maca-c500:2.18.0.3-ubuntu18.04-amd64",
+                ]
+            }
+        }
+    },
+    "maca.payload.registry": {"maca": {"payload": {"registry": "registry.example.com/library"}}},
+    "maca.cleanupConfig": {"maca": {"cleanupConfig": {"threshold": 2, "cleanupPolicy": "OlderVersionFirst"}}},
+    "maca.log": {"maca": {"log": _OWN_LOG}},
+    "maca.resources": {"maca": {"resources": _LARGE}},
+    "runtime.config": {"runtime": {"config": {"cdiMode": "env", "engine": "containerd"}}},
+    "runtime.log": {"runtime": {"log": _OWN_LOG}},
+    "runtime.resources": {"runtime": {"resources": _LARGE}},
+    "gpuScheduler": {"gpuScheduler": {"enabled": True, "namespace": "tangram"}},
+    "operator.replicas": {"operator": {"replicas": 1}},
+    "operator.nodeSelector": {"operator": {"nodeSelector": {"example.com/pool": "system"}}},
+    "operator.tolerations": {
+        "operator": {
+            "tolerations": [{"key": "example.com/pool", "operator": "Exists", "effect": "NoSchedule"}]
+        }
+    },
+    "operator.log": {"operator": {"log": _OWN_LOG}},
+    "operator.resources": {"operator": {"resources": _LARGE}},
+    "cleanup.timeoutSeconds": {"cleanup": {"timeoutSeconds": 1800}},
+}
+_OWN: Final = {TANGRAM: OF_TANGRAM, OPERATOR: OF_OPERATOR}
+_NEEDED: Final[dict[str, Values]] = {OPERATOR: {"driver": {"payload": {"version": "2.32.0-amd64"}}}}
+"""Options without which nobody can install a chart."""
 _BESIDE: Final[dict[str, dict[str, Values]]] = {
     "certificates.secret": {
         "scheduler.kubeScheduler.enabled": {

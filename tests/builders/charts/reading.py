@@ -11,7 +11,7 @@ CLUSTER_WIDE: Final = frozenset(
     {
         "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
         "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "PriorityClass", "Namespace",
-        "CustomResourceDefinition",
+        "CustomResourceDefinition", "ClusterOperator",
     }
 )  # fmt: skip
 WORKLOADS: Final = frozenset({"Deployment", "DaemonSet", "Job"})

@@ -185,6 +185,15 @@ def test_a_link_may_lead_only_to_what_lies_beside_the_charts(root: Path) -> None
         pack(root / "dist", root)
 
 
+def test_a_link_may_lead_to_the_definition_of_a_kind(root: Path) -> None:
+    definitions = root / FOLDER.replace("charts", "crds")
+    definitions.mkdir()
+    (definitions / "kind.yaml").write_text("kind: CustomResourceDefinition\n")
+    (root / FOLDER / "big" / "crds").mkdir()
+    (root / FOLDER / "big" / "crds" / "kind.yaml").symlink_to("../../../crds/kind.yaml")
+    assert files_of(root / FOLDER / "big")["crds/kind.yaml"] == b"kind: CustomResourceDefinition\n"
+
+
 @pytest.mark.parametrize(
     ("target", "told"),
     [
@@ -216,7 +225,11 @@ def test_the_projects_own_charts_are_packed_and_said(
     assert main(["--output", str(tmp_path / "dist")]) == 0
 
     names = sorted(path.name for path in (tmp_path / "dist").iterdir())
-    assert [name.rpartition("-")[0] for name in names] == ["metax-gpu-extensions", "tangram"]
+    assert [name.rpartition("-")[0] for name in names] == [
+        "metax-gpu-extensions",
+        "metax-operator",
+        "tangram",
+    ]
     said = capsys.readouterr().out
     for name in names:
         assert name in said

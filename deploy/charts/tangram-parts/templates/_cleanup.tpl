@@ -38,6 +38,21 @@ rules:
   - apiGroups: [scheduling.koordinator.sh]
     resources: [devices]
     verbs: [list, delete]
+  {{- if eq .Chart.Name "metax-operator" }}
+  # Where the operator was ended before it could take it away.
+  - apiGroups: [node.k8s.io]
+    resources: [runtimeclasses]
+    resourceNames: [metax]
+    verbs: [get, delete]
+  # The kind goes with its last object.
+  - apiGroups: [gpu.metax-tech.com]
+    resources: [clusteroperators]
+    verbs: [list]
+  - apiGroups: [apiextensions.k8s.io]
+    resources: [customresourcedefinitions]
+    resourceNames: [clusteroperators.gpu.metax-tech.com]
+    verbs: [get, delete]
+  {{- end }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -69,6 +84,17 @@ rules:
   - apiGroups: [coordination.k8s.io]
     resources: [leases]
     resourceNames: [tangram-scheduler]
+    verbs: [delete]
+  {{- end }}
+  {{- if eq .Chart.Name "metax-operator" }}
+  - apiGroups: [""]
+    resources: [configmaps]
+    resourceNames: [driver-config]
+    # One that somebody else has edited is theirs, so it is looked at first.
+    verbs: [get, delete]
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    resourceNames: [metax-operator]
     verbs: [delete]
   {{- end }}
 ---

@@ -69,7 +69,7 @@ async def test_what_could_not_be_done_is_said_and_is_the_exit_status(
     [
         pytest.param(
             ("--chart", "hami"),
-            "--chart is 'hami': it is tangram or metax-gpu-extensions; write one of these.",
+            "--chart is 'hami': it is tangram, metax-gpu-extensions or metax-operator; write one of these.",
             id="chart",
         ),
         pytest.param(

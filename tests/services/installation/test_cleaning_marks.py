@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from tangram.services.gpu_device import device_object, mode_condition
 from tangram.services.gpu_label import labeller
 from tangram.services.installation.cleaning_agents import CHARTS, ROLES_OF
-from tangram.services.installation.cleaning_keys import CONDITION, WRITERS
+from tangram.services.installation.cleaning_keys import CONDITIONS, WRITERS
 from tangram.services.installation.cleaning_marks import Marks, marks_of, metadata_patch, status_patch
+from tangram.services.operator import upgrader
 from tangram.services.scheduler import service
 from tangram.wire import loose
+from tangram.wire.operator import names
+from tangram.wire.operator.node_states import Upgrade, UpgradePhase, state_text
 
 Object = dict[str, Any]
 ALL = tuple(WRITERS)
@@ -28,8 +31,11 @@ def test_the_names_are_those_under_which_the_services_write() -> None:
         "gpu-label": labeller.MANAGER,
         "gpu-device": device_object.MANAGER,
         "scheduler": service.COMPONENT,
+        "operator": upgrader.MANAGER,
+        "driver-manager": "tangram-driver-manager",
+        "container-runtime": "tangram-container-runtime",
     }
-    assert mode_condition.TYPE == CONDITION
+    assert CONDITIONS == {mode_condition.TYPE: "gpu-device", names.DRIVER_CHANGE_PENDING: "driver-manager"}
     assert {role for chart in CHARTS for role in ROLES_OF[chart]} == set(WRITERS)
 
 
@@ -254,8 +260,9 @@ def test_a_lock_whose_writer_is_forgotten_is_ours_if_it_says_so(owner: str, *, g
 def test_the_agents_condition_is_known_by_its_name(
     managers: tuple[str, ...], roles: tuple[str, ...], *, goes: bool
 ) -> None:
-    marks = marks_of(node_with({}, {}, {CONDITION: managers, "Ready": ("ancient-changes",)}, {}), roles)
-    assert marks.conditions == ((CONDITION,) if goes else ())
+    node = node_with({}, {}, {mode_condition.TYPE: managers, "Ready": ("ancient-changes",)}, {})
+    marks = marks_of(node, roles)
+    assert marks.conditions == ((mode_condition.TYPE,) if goes else ())
 
 
 def test_what_a_service_that_still_runs_elsewhere_writes_is_not_touched() -> None:
@@ -289,3 +296,33 @@ def test_an_amount_of_ours_that_a_kubelet_set_to_zero(
     node = node_with({"node.koordinator.sh/gpu-model": (labelled,)}, {}, {}, {name: (who,)})
     node["status"]["capacity"][name] = node["status"]["allocatable"][name] = amount
     assert marks_of(node, ALL).amounts == ((name,) if goes else ())
+
+
+@pytest.mark.parametrize(
+    ("phase", "writer", "cordoned", "goes"),
+    [
+        pytest.param(UpgradePhase.CORDONED, "tangram-operator", True, True, id="cordoned-by-us"),
+        pytest.param(UpgradePhase.UPDATING, "tangram-operator", True, True, id="in-the-middle"),
+        pytest.param(
+            UpgradePhase.FAILED, "tangram-operator", True, False, id="given-back-and-cordoned-since"
+        ),
+        pytest.param(UpgradePhase.CORDONED, "tangram-operator", False, False, id="uncordoned-by-somebody"),
+        pytest.param(UpgradePhase.CORDONED, "somebody", True, False, id="the-note-is-not-ours"),
+    ],
+)
+def test_a_node_that_the_operator_cordoned_and_was_ended_is_given_back_with_the_note_that_says_so(
+    phase: UpgradePhase, writer: str, *, cordoned: bool, goes: bool
+) -> None:
+    node = node_with({}, {names.UPGRADE: (writer,)}, {}, {})
+    node["metadata"]["annotations"][names.UPGRADE] = state_text(Upgrade(to="2.33.0", phase=phase))
+    node["spec"] = {"unschedulable": True} if cordoned else {}
+    marks = marks_of(node, ROLES_OF["metax-operator"])
+    assert marks.held is goes
+    assert ("unschedulable" in merged(node, metadata_patch(marks))["spec"]) is (cordoned and not goes)
+
+
+def test_while_the_operator_runs_a_cordon_is_its_own_business() -> None:
+    node = node_with({}, {names.UPGRADE: ("tangram-operator",)}, {}, {})
+    node["metadata"]["annotations"][names.UPGRADE] = state_text(Upgrade(to="1", phase=UpgradePhase.CORDONED))
+    node["spec"] = {"unschedulable": True}
+    assert not marks_of(node, ("gpu-label", "gpu-device")).held

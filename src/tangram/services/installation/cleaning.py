@@ -12,7 +12,7 @@ from typing import Final
 
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
-from tangram.services.installation.cleaning_agents import TANGRAM, Company
+from tangram.services.installation.cleaning_agents import METAX_OPERATOR, TANGRAM, Company
 from tangram.services.installation.cleaning_left import (
     Remains,
     Trace,
@@ -23,10 +23,13 @@ from tangram.services.installation.cleaning_left import (
 from tangram.services.installation.cleaning_marks import Marks, marks_of, node_called
 from tangram.services.installation.cleaning_nodes import NODES, NodeCleaner, Object, Outcome, problems_in
 from tangram.services.installation.cleaning_objects import (
+    OPERATOR_LEASE,
     Removed,
     remove_certificates,
     remove_devices,
+    remove_kind,
     remove_lease,
+    remove_of_operator,
 )
 from tangram.services.installation.cleaning_reading import read_all
 from tangram.services.installation.cleaning_report import Cleanup, cleaned
@@ -41,7 +44,7 @@ from tangram.services.installation.cleaning_waiting import (
     until_gone,
 )
 from tangram.services.installation.wording import counted, cut, some_of
-from tangram.services.installation.workloads import DEVICE, SCHEDULER
+from tangram.services.installation.workloads import ANYWHERE, DEVICE
 
 SETTLED_S: Final = 1.5
 """Longer than a labeller takes to put back what was removed."""
@@ -125,10 +128,16 @@ class _Round:
             return DEVICE in self._roles(node)
 
         found = [await remove_devices(self._api, aim.nodes, unattended, dry=aim.dry)]
-        scheduler_ended = not any(SCHEDULER in pod.roles for pod in self._present.late)
-        if aim.chart == TANGRAM and aim.nodes is None and scheduler_ended:
+        leader_ended = not any(ANYWHERE & {*pod.roles} for pod in self._present.late)
+        if aim.nodes is not None or not leader_ended:
+            return found
+        if aim.chart == TANGRAM:
             found.append(await remove_certificates(self._api, aim.namespace, dry=aim.dry))
             found.append(await remove_lease(self._api, aim.namespace, dry=aim.dry))
+        if aim.chart == METAX_OPERATOR:
+            found.append(await remove_of_operator(self._api, aim.namespace, dry=aim.dry))
+            found.append(await remove_lease(self._api, aim.namespace, OPERATOR_LEASE, dry=aim.dry))
+            found.append(await remove_kind(self._api, dry=aim.dry))
         return found
 
     async def _look_again(self, outcomes: Sequence[Outcome]) -> None:

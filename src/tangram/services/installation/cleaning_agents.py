@@ -14,15 +14,25 @@ import msgspec
 
 from tangram.services.installation.cleaning_keys import WRITERS
 from tangram.services.installation.standing import VENDORS
-from tangram.services.installation.workloads import DEVICE, LABEL, SCHEDULER, roles_in
+from tangram.services.installation.workloads import (
+    ANYWHERE,
+    DEVICE,
+    DRIVER_MANAGER,
+    LABEL,
+    OPERATOR,
+    RUNTIME,
+    SCHEDULER,
+    roles_in,
+)
 from tangram.wire import loose
 from tangram.wire.allocation_keys import ANNOTATIONS
 
-TANGRAM, EXTENSIONS = "tangram", "metax-gpu-extensions"
-CHARTS: Final = (TANGRAM, EXTENSIONS)
+TANGRAM, EXTENSIONS, METAX_OPERATOR = "tangram", "metax-gpu-extensions", "metax-operator"
+CHARTS: Final = (TANGRAM, EXTENSIONS, METAX_OPERATOR)
 ROLES_OF: Final[Mapping[str, frozenset[str]]] = {
     TANGRAM: frozenset({LABEL, DEVICE, SCHEDULER}),
     EXTENSIONS: frozenset({LABEL, DEVICE}),
+    METAX_OPERATOR: frozenset({LABEL, DEVICE, OPERATOR, DRIVER_MANAGER, RUNTIME}),
 }
 """The services of each chart that write to nodes."""
 CHART_LABEL: Final = "app.kubernetes.io/name"
@@ -70,8 +80,7 @@ class Company(msgspec.Struct, frozen=True, kw_only=True):
         """The services whose marks on a node nobody keeps up any more."""
         busy: set[str] = set()
         for pod in (*self.others, *self.strays, *self.late):
-            if SCHEDULER in pod.roles:
-                busy.add(SCHEDULER)
+            busy |= ANYWHERE & {*pod.roles}
             if pod.node == node:
                 busy |= {*pod.roles}
         if DEVICE in busy:
@@ -123,14 +132,15 @@ def holder_in(pod: Mapping[str, Any]) -> Holder | None:
 
 
 def company(agents: Iterable[AgentPod], namespace: str, chart: str, nodes: Collection[str] | None) -> Company:
-    """Whose each agent is. Of single nodes only what runs there matters, and schedulers, which run anywhere."""
+    """Whose each agent is. Of single nodes only what runs there matters, and what writes to nodes from anywhere."""
     ours: list[AgentPod] = []
     others: list[AgentPod] = []
     strays: list[AgentPod] = []
     for pod in agents:
-        # A scheduler has no node of its own: about single nodes it is neither waited for nor asked to go.
-        if nodes is not None and (pod.node not in nodes or SCHEDULER in pod.roles):
-            others += [pod] if SCHEDULER in pod.roles else []
+        # A scheduler or operator has no node of its own: about single nodes it is neither waited for nor asked to go.
+        widely = bool(ANYWHERE & {*pod.roles})
+        if nodes is not None and (pod.node not in nodes or widely):
+            others += [pod] if widely else []
         elif (pod.namespace, pod.chart) == (namespace, chart) or (pod.leaving and not pod.chart):
             ours.append(pod)
         elif pod.chart:

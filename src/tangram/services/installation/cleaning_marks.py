@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tangram.services.installation.cleaning_keys import (
-    CONDITION,
+    CONDITIONS,
     FORGOTTEN,
     OUR_NAMES,
     WRITERS,
@@ -37,6 +37,8 @@ from tangram.wire.inventory import INVENTORY
 from tangram.wire.koordinator.node_resources import NODE_LABELS
 from tangram.wire.managed_fields import owners_below
 from tangram.wire.nodelock import NODE_LOCK, owner_of
+from tangram.wire.operator.names import UPGRADE
+from tangram.wire.operator.node_states import Upgrade, UpgradePhase, state_of
 
 Object = dict[str, Any]
 
@@ -62,6 +64,8 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
     """The same where nobody knows who wrote them."""
     cordoned: bool = False
     """Whether cards of it are taken out of placement, which people decide."""
+    held: bool = False
+    """Whether it is cordoned as a whole, and by the operator, for a change of its driver."""
 
     @property
     def amounts(self) -> tuple[str, ...]:
@@ -95,12 +99,13 @@ def marks_of(node: Mapping[str, object], roles: Iterable[str]) -> Marks:
         version=loose.text(metadata.get("resourceVersion")),
         labels=removed,
         annotations=taken_off,
-        conditions=_conditions(node, ours, known=DEVICE in gone),
+        conditions=_conditions(node, ours, gone),
         capacity=_amounts(node, "capacity", ours, reported=reported),
         allocatable=_amounts(node, "allocatable", ours, reported=reported),
         others=tuple(sorted({*labels.of_others(), *annotations.of_others()})),
         forgotten=tuple(sorted({*labels.of_nobody(judge), *annotations.of_nobody(judge)})),
         cordoned=bool(annotations.present.get(CORDONED_CARDS, "").strip()),
+        held=UPGRADE in taken_off and _is_held(node, annotations.present),
     )
 
 
@@ -111,7 +116,8 @@ def metadata_patch(marks: Marks) -> Object:
         change["labels"] = dict.fromkeys(marks.labels)
     if marks.annotations:
         change["annotations"] = dict.fromkeys(marks.annotations)
-    return {"metadata": change}
+    # An operator cordons in the same patch that says so, and was ended before it could take both back.
+    return {"metadata": change} | ({"spec": {"unschedulable": None}} if marks.held else {})
 
 
 def status_patch(marks: Marks) -> Object:
@@ -120,6 +126,12 @@ def status_patch(marks: Marks) -> Object:
     if marks.conditions:
         change["conditions"] = [{"$patch": "delete", "type": each} for each in marks.conditions]
     return {"metadata": {"resourceVersion": marks.version}, "status": change}
+
+
+def _is_held(node: Mapping[str, object], annotations: Mapping[str, str]) -> bool:
+    upgrade = state_of(Upgrade, dict(annotations), UPGRADE)
+    cordoned = loose.members(node.get("spec")).get("unschedulable") is True
+    return cordoned and upgrade is not None and upgrade.phase is not UpgradePhase.FAILED
 
 
 class _Judge(NamedTuple):
@@ -180,8 +192,8 @@ def _all(owners: frozenset[str] | None, ours: frozenset[str]) -> bool:
     return owners is not None and owners <= ours
 
 
-def _conditions(node: Mapping[str, object], ours: frozenset[str], *, known: bool) -> tuple[str, ...]:
-    """Types of conditions we wrote; `known` says whether that of the agent goes by its name as well."""
+def _conditions(node: Mapping[str, object], ours: frozenset[str], gone: frozenset[str]) -> tuple[str, ...]:
+    """Types of conditions we wrote; those of services that are gone go by their names as well."""
     listed = loose.elements(loose.members(node.get("status")).get("conditions"))
     types = {loose.text(loose.members(each).get("type")) for each in listed}
     owners = owners_below(node, "status", "conditions")
@@ -190,7 +202,7 @@ def _conditions(node: Mapping[str, object], ours: frozenset[str], *, known: bool
             each
             for each in types
             if _all(owners.get(each), ours)
-            or (known and each == CONDITION and owners.get(each, frozenset()) <= ours | FORGOTTEN)
+            or (CONDITIONS.get(each) in gone and owners.get(each, frozenset()) <= ours | FORGOTTEN)
         )
     )
 

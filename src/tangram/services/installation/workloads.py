@@ -15,8 +15,11 @@ from tangram.wire import loose
 
 PROGRAM: Final = "tangram"
 DEVICE, LABEL, AWARE, SCHEDULER = "gpu-device", "gpu-label", "gpu-aware", "scheduler"
-ROLES: Final = (SCHEDULER, DEVICE, LABEL, AWARE)
+OPERATOR, DRIVER_MANAGER, RUNTIME = "operator", "driver-manager", "container-runtime"
+ROLES: Final = (SCHEDULER, DEVICE, LABEL, AWARE, OPERATOR, DRIVER_MANAGER, RUNTIME)
 ON_NODES: Final = frozenset({DEVICE, LABEL})
+ANYWHERE: Final = frozenset({SCHEDULER, OPERATOR})
+"""Services that write to nodes other than their own."""
 _RELEASE: Final = "meta.helm.sh/release-name"
 
 

@@ -55,10 +55,8 @@ OURS: Final = frozenset(
 )
 """Everything this module ever writes. `maca.ready` and `runtime.ready` are the operator's."""
 
-
-def is_ours(key: str) -> bool:
-    """Whether a label is one that we may change or remove."""
-    return key in OURS
+DRIVER_OWNER: Final = frozenset({DRIVER_READY, DRIVER_MODE})
+"""Those that whoever installs drivers knows better: under the operator, driver-manager."""
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,9 +66,16 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
     """`C500` instead of `MXC500`."""
     driver_mode: DriverMode | None = None
     """Who put the driver there, where that is known."""
+    driver_elsewhere: bool = False
+    """Somebody else says whether the driver is ready and who put it there; those labels are left alone."""
 
 
 _USUAL: Final = Choices()
+
+
+def is_ours(key: str, choices: Choices = _USUAL) -> bool:
+    """Whether a label is one that we may change or remove."""
+    return key in OURS and not (choices.driver_elsewhere and key in DRIVER_OWNER)
 
 
 def label_set(
@@ -81,7 +86,11 @@ def label_set(
     `on_bus` says whether a card sits on the PCI bus, whoever drives it. Without one, and without a driver that lists
     one, the node carries `gpu.installed=false` and nothing else.
     """
-    cards = physical_cards(devices or (), Vendor.METAX)
+    labels = _all_labels(physical_cards(devices or (), Vendor.METAX), on_bus=on_bus, choices=choices)
+    return {key: value for key, value in labels.items() if is_ours(key, choices)}
+
+
+def _all_labels(cards: Sequence[Device], *, on_bus: bool, choices: Choices) -> dict[str, str]:
     if not cards:
         return {INSTALLED: TRUE, DRIVER_READY: FALSE} if on_bus else {INSTALLED: FALSE}
     product = commonest(card.product for card in cards) or ""

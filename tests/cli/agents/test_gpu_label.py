@@ -81,6 +81,28 @@ async def test_once_on_a_cordoned_node_takes_the_labels_off(server: NodeServer, 
     assert server.labels(NODE) == {}
 
 
+async def test_labels_of_the_driver_are_left_to_driver_manager_when_told_so(
+    server: NodeServer, options: list[str]
+) -> None:
+    theirs = {"metax-tech.com/driver.ready": "false", "metax-tech.com/gpu.driver.mode": "cloud"}
+    server.change(NODE, {"metadata": {"labels": theirs}})
+    answer = await once("--node-name", NODE, "--driver-labels", "elsewhere", *options)
+    assert (answer.status, answer.err) == (0, "")
+    assert server.labels(NODE).items() >= theirs.items()
+    assert server.labels(NODE)["metax-tech.com/gpu.product"] == "MXC500"
+
+
+async def test_a_simulated_node_without_a_driver_has_cards_on_its_bus(
+    server: NodeServer, options: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "cards.yaml").write_text(CARDS + "module: none\n")
+    assert (await once("--node-name", NODE, *options)).status == 0
+    assert server.labels(NODE) == {
+        "metax-tech.com/gpu.installed": "true",
+        "metax-tech.com/driver.ready": "false",
+    }
+
+
 async def test_the_environment_names_the_node(
     server: NodeServer, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +137,11 @@ async def test_a_node_that_is_not_there_is_the_api_servers_answer(options: list[
         (("--node-name", NODE, "--root", "nowhere"), "--root is 'nowhere'"),
         (("--node-name", NODE, "--product-names", "long"), "--product-names is 'long'"),
         (("--node-name", NODE, "--driver-mode", "x"), "--driver-mode is 'x': it is auto, native or cloud"),
+        (("--node-name", NODE, "--driver-labels", "x"), "--driver-labels is 'x': it is own or elsewhere"),
+        (
+            ("--node-name", NODE, "--driver-labels", "elsewhere", "--driver-mode", "cloud"),
+            "--driver-mode is 'cloud' and --driver-labels is elsewhere",
+        ),
         (("--node-name", NODE, "--log-level", "loud"), "--log-level is 'loud'"),
         (("--node-name", NODE, "--log-rotation", "1y"), "--log-rotation is '1y'"),
         (("--node-name", NODE, "--kubeconfig", "nowhere"), "the kubeconfig nowhere cannot be read"),

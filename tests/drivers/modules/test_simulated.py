@@ -17,8 +17,10 @@ from tangram.drivers.modules.simulated import SimulatedLoader
 from tangram.drivers.opening import open_driver
 from tangram.drivers.simulated.control import carry_out
 from tangram.drivers.simulated.driver import SimulatedDriver
+from tangram.drivers.simulated.opening import open_simulated_bus
 from tangram.drivers.simulated.server import Server
 from tangram.model.devices import SriovState
+from tangram.units.na import NA
 
 C500 = {"product": "C500", "count": 2, "sriov": "off"}
 
@@ -262,6 +264,11 @@ def test_the_module_outlives_whoever_loaded_it(driver: SimulatedDriver, folder: 
         cards = open_driver(f"simulated:unix:{folder / 's'}")
         assert [device.bdf for device in cards.devices()] == list(later.cards())
         cards.close()
+        bus = open_simulated_bus(f"unix:{folder / 's'}")
+        assert [device.driver_version for device in bus.devices()] == ["2.33.0"] * 2
+        later.unload()
+        assert [device.driver_version for device in bus.devices()] == [NA] * 2
+        bus.close()
     finally:
         server.close()
     with pytest.raises(LoaderError) as caught:

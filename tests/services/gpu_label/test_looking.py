@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from builders.fake_driver import FakeDriver, metax_card, mthreads_card
+from builders.simulated import make_world
 from builders.sysfs_tree import S4000, Tree
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.protocol import Driver
+from tangram.drivers.simulated.bus import SimulatedBus
+from tangram.drivers.simulated.control import carry_out
+from tangram.drivers.simulated.driver import SimulatedDriver
 from tangram.drivers.sysfs.driver import Settings, SysfsDriver
 from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DriverMode, Health
@@ -197,3 +201,16 @@ def sysfs_looker(tree: Tree) -> Looker:
         return SysfsDriver(Settings(sysfs_root=str(tree.sys), dev_root=str(tree.dev), limit=LONG))
 
     return Looker(opened, opened(None), limit=LONG)
+
+
+def test_a_simulated_node_shows_its_cards_before_and_after_its_driver_is_loaded() -> None:
+    world = make_world({"product": "C500"}, module="none")
+    looker = Looker(lambda _on_try: SimulatedDriver(world), SimulatedBus(world), limit=LONG)
+    sight = looker.look()
+    assert (sight.devices, sight.on_bus) == ((), frozenset({Vendor.METAX}))
+    carry_out(world, "module load 2.33.0")
+    (card,) = looker.look().devices
+    assert card.driver_version == "2.33.0"
+    carry_out(world, "module none")
+    assert wanted_labels(looker.look())["metax-tech.com/driver.ready"] == "false"
+    looker.close()

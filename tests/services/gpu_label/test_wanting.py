@@ -3,6 +3,7 @@
 import pytest
 
 from builders.fake_driver import metax_card
+from tangram.model.cards import Vendor
 from tangram.services.gpu_label.looking import Sight
 from tangram.services.gpu_label.wanting import is_ours, wish_for
 from tangram.wire.metax_labels import Choices
@@ -40,3 +41,22 @@ def test_a_cordon_takes_every_label_of_ours_and_no_other() -> None:
     node = {"metadata": {"labels": labels}, "spec": {"unschedulable": True}}
     assert wish_for(node, SIGHT).changes == {key: None for key in sorted(labels) if is_ours(key)}
     assert len(wish_for(node, SIGHT).changes) == 3
+
+
+DRIVERS = {"metax-tech.com/driver.ready": "false", "metax-tech.com/gpu.driver.mode": "cloud"}
+ELSEWHERE = Choices(driver_elsewhere=True)
+
+
+@pytest.mark.parametrize("sight", [SIGHT, Sight(), Sight(on_bus=frozenset({Vendor.METAX}))])
+@pytest.mark.parametrize("present", [DRIVERS, {}])
+@pytest.mark.parametrize("cordoned", [True, False])
+def test_what_driver_manager_says_of_the_driver_is_left_alone(
+    sight: Sight, present: dict[str, str], *, cordoned: bool
+) -> None:
+    old = "metax-tech.com/gpu.family"
+    node = {"metadata": {"labels": {**present, old: "MXN"}}, "spec": {"unschedulable": cordoned}}
+    wish = wish_for(node, sight, ELSEWHERE)
+    assert not DRIVERS.keys() & (wish.changes.keys() | wish.labels.keys())
+    assert old in wish.changes
+    rest = {key: value for key, value in wish_for(node, sight).labels.items() if key not in DRIVERS}
+    assert wish.labels == rest

@@ -35,12 +35,12 @@ from tangram.drivers.errors import DriverError
 from tangram.drivers.opening import open_driver
 from tangram.drivers.sysfs.driver import Settings as SysfsSettings
 from tangram.drivers.sysfs.driver import SysfsDriver
-from tangram.drivers.ways import Conditions
+from tangram.drivers.ways import SIMULATED, Conditions
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.model.devices import DriverMode
-from tangram.services.gpu_label.looking import Looker, Unsure
+from tangram.services.gpu_label.looking import Bus, Looker, Unsure
 from tangram.services.gpu_label.service import Settings, label_once, serve
 from tangram.services.gpu_label.wanting import Wish
 from tangram.units.ids import NodeName
@@ -48,6 +48,7 @@ from tangram.wire.metax_labels import Choices
 
 COMPONENT = "gpu-label"
 _PRODUCT_NAMES = ("library", "short")
+_DRIVER_LABELS = ("own", "elsewhere")
 
 
 def gpu_label(
@@ -68,6 +69,13 @@ def gpu_label(
             help="Who installs the driver: native (the host) or cloud (the cluster); auto tells by its kind.",
         ),
     ] = "auto",
+    driver_labels: Annotated[
+        str,
+        Parameter(
+            metavar="WHOSE",
+            help="Who writes driver.ready and gpu.driver.mode: own (this), or elsewhere (driver-manager).",
+        ),
+    ] = "own",
     once: Annotated[
         bool, Parameter(negative="", show_default=False, help="Look and write once, then end.")
     ] = False,
@@ -81,7 +89,11 @@ def gpu_label(
         node=read_node_name(node_name, os.environ),
         interval=read_seconds(interval, "--interval"),
         address=None if once else read_metrics_address(metrics_address),
-        choices=Choices(short_products=_short_products(product_names), driver_mode=_driver_mode(driver_mode)),
+        choices=Choices(
+            short_products=_short_products(product_names),
+            driver_mode=_driver_mode(driver_mode),
+            driver_elsewhere=_driver_elsewhere(driver_labels, driver_mode),
+        ),
     )
     log_options = (logs or LogArguments()).read()
     if once:
@@ -108,8 +120,22 @@ def _looker(driver: str, timeout: str, root: str) -> Looker:
     # Below the reader's own limit, as a driver that gives up by itself can name the function that hangs.
     conditions = Conditions(root=read_root(root), limit=limit / 2)
     sys_root, dev_root = str(conditions.at("/sys")), str(conditions.at("/dev"))
-    bus = SysfsDriver(SysfsSettings(sysfs_root=sys_root, dev_root=dev_root, limit=conditions.limit))
+    name, _, where = driver.strip().partition(":")
+    if name == SIMULATED.name and where.strip():
+        bus = _simulated_bus(where.strip())
+    else:
+        bus = SysfsDriver(SysfsSettings(sysfs_root=sys_root, dev_root=dev_root, limit=conditions.limit))
     return Looker(lambda on_try: open_driver(driver, on_try, conditions), bus, limit=limit)
+
+
+def _simulated_bus(where: str) -> Bus:
+    """Simulated cards sit on a bus of their own; on this machine's there are none, or others."""
+    from tangram.drivers.simulated.opening import open_simulated_bus  # noqa: PLC0415 - a real node needs none of it
+
+    try:
+        return open_simulated_bus(where)
+    except DriverError as error:
+        raise InputError(f"{error.sentence.rstrip('.')}.") from None
 
 
 def _short_products(text: str) -> bool:
@@ -118,6 +144,19 @@ def _short_products(text: str) -> bool:
             f"--product-names is {text!r:.80}: it is library (MXC500) or short (C500); write one of these."
         )
     return text == "short"
+
+
+def _driver_elsewhere(text: str, mode: str) -> bool:
+    if text not in _DRIVER_LABELS:
+        raise InputError(
+            f"--driver-labels is {text!r:.80}: it is own or elsewhere (driver-manager writes them); write one of these."
+        )
+    if text == "elsewhere" and mode != "auto":
+        raise InputError(
+            f"--driver-mode is {mode!r:.80} and --driver-labels is elsewhere, so nobody here writes that label; leave "
+            "one of the two out."
+        )
+    return text == "elsewhere"
 
 
 def _driver_mode(text: str) -> DriverMode | None:

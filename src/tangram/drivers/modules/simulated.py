@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from tangram.drivers.errors import DriverError
 from tangram.drivers.modules.protocol import FunctionState, LoadedModule, LoaderCode, LoaderError
 from tangram.drivers.simulated.client import Asker
-from tangram.drivers.simulated.loading import KernelCall
+from tangram.drivers.simulated.description import KernelCall
 from tangram.drivers.simulated.messages import encoded, restored
 from tangram.units.na import Maybe
 from tangram.wire import loose

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 import msgspec
 
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.simulated.description import Call
+from tangram.drivers.simulated.description import Call, KernelCall
 from tangram.drivers.simulated.messages import encoded, restored, restored_error
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
@@ -120,6 +120,20 @@ def answer_in(reply: bytes) -> object:
 def connected(path: Path, limit: float = LIMIT) -> SimulatedClient:
     """The cards of the simulation that listens there."""
     return SimulatedClient(Connection(path, limit))
+
+
+class BusClient:
+    """The bus of somebody else's simulation, where cards are whether a driver holds them or not."""
+
+    def __init__(self, connection: Asker) -> None:
+        self._connection = connection
+
+    def devices(self) -> Sequence[Device]:
+        answer = loose.members(self._connection.ask(encoded({"call": KernelCall.BUS}), KernelCall.BUS))
+        return tuple(restored(Device, each) for each in loose.elements(answer.get("done")))
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 class SimulatedClient:

@@ -62,6 +62,21 @@ class Call(StrEnum):
     SET_VIRTUAL_FUNCTIONS = "set_virtual_functions"
 
 
+class KernelCall(StrEnum):
+    """Questions and orders to the kernel of a simulated node."""
+
+    BUS = "bus"
+    RELEASE = "kernel_release"
+    LOADED = "module_loaded"
+    OF_HOST = "module_of_host"
+    LOAD_OF_HOST = "module_load_of_host"
+    LOAD = "module_load"
+    UNLOAD = "module_unload"
+    CARDS = "bus_cards"
+    FUNCTIONS = "functions"
+    SET_FUNCTIONS = "set_functions"
+
+
 class ModuleAtStart(StrEnum):
     """Whether the driver of the MetaX cards is loaded when the node begins."""
 

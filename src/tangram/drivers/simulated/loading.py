@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import Final
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.modules.protocol import FunctionState, LoadedModule, LoaderCode, LoaderError
 from tangram.drivers.simulated import metax_rules
 from tangram.drivers.simulated.bus import bus_devices
-from tangram.drivers.simulated.description import CardSpec
+from tangram.drivers.simulated.description import CardSpec, KernelCall
 from tangram.drivers.simulated.kernel import ModuleFile
 from tangram.drivers.simulated.state import card_uuid
 from tangram.drivers.simulated.world import World
@@ -23,21 +22,6 @@ from tangram.model.devices import SriovState
 from tangram.units.refusal import quoted
 from tangram.vendors.metax.products import VIRTUAL_FUNCTION_COUNTS
 from tangram.wire import loose
-
-
-class KernelCall(StrEnum):
-    """Questions and orders to the kernel of a simulated node."""
-
-    BUS = "bus"
-    RELEASE = "kernel_release"
-    LOADED = "module_loaded"
-    OF_HOST = "module_of_host"
-    LOAD_OF_HOST = "module_load_of_host"
-    LOAD = "module_load"
-    UNLOAD = "module_unload"
-    CARDS = "bus_cards"
-    FUNCTIONS = "functions"
-    SET_FUNCTIONS = "set_functions"
 
 
 class WorldLoader:

@@ -11,7 +11,8 @@ import yaml
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.protocol import Driver
-from tangram.drivers.simulated.client import connected
+from tangram.drivers.simulated.bus import SimulatedBus
+from tangram.drivers.simulated.client import BusClient, Connection, connected
 from tangram.drivers.simulated.description import Description
 from tangram.drivers.simulated.driver import SimulatedDriver
 from tangram.drivers.simulated.reading import read_description
@@ -32,6 +33,13 @@ def open_simulated(where: str | None) -> Driver:
     if where.startswith(SOCKET_PREFIX):
         return connected(Path(where.removeprefix(SOCKET_PREFIX)))
     return SimulatedDriver(World(describe(Path(where)), time.monotonic))
+
+
+def open_simulated_bus(where: str) -> SimulatedBus | BusClient:
+    """The bus of the same cards. Raises `DriverError` for a description that cannot be read."""
+    if where.startswith(SOCKET_PREFIX):
+        return BusClient(Connection(Path(where.removeprefix(SOCKET_PREFIX))))
+    return SimulatedBus(World(describe(Path(where)), time.monotonic))
 
 
 def describe(path: Path, name: str = "") -> Description:

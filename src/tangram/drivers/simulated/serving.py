@@ -13,9 +13,9 @@ import msgspec
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.simulated.control import carry_out
-from tangram.drivers.simulated.description import Call
+from tangram.drivers.simulated.description import Call, KernelCall
 from tangram.drivers.simulated.driver import SimulatedDriver
-from tangram.drivers.simulated.loading import KernelCall, answer_kernel_call
+from tangram.drivers.simulated.loading import answer_kernel_call
 from tangram.drivers.simulated.messages import encoded, error_fields, restored
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tangram.daemon.running import Supervisor
+from tangram.drivers.simulated.bus import SimulatedBus
 from tangram.drivers.simulated.control import Answer, carry_out
 from tangram.drivers.simulated.driver import SimulatedDriver
 from tangram.drivers.simulated.world import Clock, World
@@ -263,7 +264,7 @@ class Machine:
             raise RuntimeError("a labeller has cards to look at")
         world = self.world
         connection = await self._around.connection_for(self.name, accounts.LABELLER)
-        looker = Looker(lambda _on_try: SimulatedDriver(world), SimulatedDriver(world))
+        looker = Looker(lambda _on_try: SimulatedDriver(world), SimulatedBus(world))
         settings = LabelSettings(node=self.name, interval=LABELS_S)
         return await serve_labels(supervisor, settings, connection, looker)
 

@@ -11,8 +11,8 @@ opened anew at once when anything changes on the bus, and else after 1, 2, 4, 8 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 import msgspec
 
@@ -32,6 +32,13 @@ _UNDRIVEN: Final = "no-driver"
 
 
 Opening = Callable[[OnTry], Driver]
+
+
+class Bus(Protocol):
+    """Whoever knows what sits on the PCI bus."""
+
+    def devices(self) -> Sequence[Device]: ...
+    def close(self) -> None: ...
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -78,7 +85,7 @@ class _Opener:
 class Looker:
     """Asks both witnesses. Not for two threads at once."""
 
-    def __init__(self, opening: Opening, bus: Driver, *, limit: float = USUAL_LIMIT) -> None:
+    def __init__(self, opening: Opening, bus: Bus, *, limit: float = USUAL_LIMIT) -> None:
         self._opener = _Opener(opening)
         self._reader = Reader(self._opener, limit=limit)
         self._bus = bus

@@ -32,7 +32,7 @@ def wish_for(node: Mapping[str, object], sight: Sight, choices: Choices = _USUAL
     present = loose.text_map(loose.members(node.get("metadata")).get("labels"))
     cordoned = loose.members(node.get("spec")).get("unschedulable") is True
     wanted = {} if cordoned else wanted_labels(sight, choices=choices)
-    return Wish(label_changes(present, wanted, is_ours), wanted, cordoned)
+    return Wish(label_changes(present, wanted, lambda key: is_ours(key, choices)), wanted, cordoned)
 
 
 def wanted_labels(sight: Sight, choices: Choices = _USUAL) -> dict[str, str]:
@@ -43,6 +43,6 @@ def wanted_labels(sight: Sight, choices: Choices = _USUAL) -> dict[str, str]:
     }
 
 
-def is_ours(key: str) -> bool:
+def is_ours(key: str, choices: Choices = _USUAL) -> bool:
     """Whether a label is one that we may change or remove."""
-    return metax_labels.is_ours(key) or mthreads_labels.is_ours(key)
+    return metax_labels.is_ours(key, choices) or mthreads_labels.is_ours(key)

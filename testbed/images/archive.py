@@ -60,7 +60,7 @@ class Documents:
 
 def describe(name: str, layers: Sequence[Layer], start: Start) -> Documents:
     """The OCI documents of an image with these layers, lowest first."""
-    target = {"architecture": _architecture(), "os": "linux"}
+    target = {"architecture": architecture(), "os": "linux"}
     config = _document(
         {
             **target,
@@ -124,7 +124,8 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _architecture() -> str:
+def architecture() -> str:
+    """What this machine is, in the words of images."""
     machine = platform.machine()
     try:
         return _ARCHITECTURES[machine]

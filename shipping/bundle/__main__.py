@@ -20,9 +20,17 @@ def main(words: list[str] | None = None) -> int:
         prog="python -m shipping.bundle", description="Make the offline packages."
     )
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the files (dist/)")
+    parser.add_argument(
+        "--payload",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a driver or MXMACA to pack along, as `tangram images payload` writes it; may be repeated",
+    )
     asked = parser.parse_args(words)
     return ended(
-        lambda: bundle(asked.output, Progress(sys.stdout)),
+        lambda: bundle(asked.output, Progress(sys.stdout), payloads=tuple(asked.payload)),
         (BundleError, ChartError, ImageError, ImagesError),
         unmade="The packages could not be made",
         stopped="Stopped. What was fetched is kept; the same call goes on from there.",

@@ -1,14 +1,20 @@
-"""`make bundle`: image, charts and the tool, together in the packages that go to clusters without internet."""
+"""`make bundle`: image, charts and the tool, together in the packages that go to clusters without internet.
+
+Drivers and MXMACA are MetaX's and no part of a release. Whoever has payloads of them may have them packed along; each
+is read first, so that nobody carries a broken one to where it cannot be replaced.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from shipping.bundle.errors import BundleError
 from shipping.bundle.package import contents, package_name, write_package
 from shipping.bundle.runfile import run_file_name, write_run_file
 from shipping.charts.packing import pack
 from shipping.image.building import archive_name, build
 from shipping.image.progress import Progress
 from shipping.image.project import ROOT, read_project
+from tangram.services.images.archive import opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +26,9 @@ class Bundle:
     base: Path
 
 
-def bundle(output: Path, progress: Progress, *, root: Path = ROOT) -> Bundle:
+def bundle(output: Path, progress: Progress, *, payloads: tuple[Path, ...] = (), root: Path = ROOT) -> Bundle:
     """The packages of the working tree `root` in the folder `output`, with all that they are made of."""
+    _read_payloads(payloads, progress)
     project = read_project(root)
     version = project.version
     build(output, progress, root=root)
@@ -34,8 +41,19 @@ def bundle(output: Path, progress: Progress, *, root: Path = ROOT) -> Bundle:
     with progress.step(f"Writing {made.run_file}"):
         write_run_file(output / archive_name(version), version, made.run_file)
     with progress.step(f"Writing {made.package}"):
-        write_package(made.package, contents(root, version, charts, made.run_file), project.moment)
+        write_package(made.package, contents(root, version, charts, made.run_file, payloads), project.moment)
         write_package(made.base, contents(root, version, charts, None), project.moment)
     for path in (made.run_file, made.package, made.base):
         progress.say(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     return made
+
+
+def _read_payloads(payloads: tuple[Path, ...], progress: Progress) -> None:
+    names = [path.name for path in payloads]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BundleError(
+            f"--payload names {', '.join(twice)} twice, and a package has one folder for all: rename one."
+        )
+    for path in payloads:
+        with progress.step(f"Reading {path}"), opened(path) as archive:
+            archive.check_contents()

@@ -27,6 +27,9 @@ Images of Tangram $version for amd64 and arm64.
   load   into the container runtime of this node, as root
   list   what is in this file
 
+With --archive FILE the same for another file of images, such as a driver's
+payload (tangram images payload).
+
 Options of a command: $name COMMAND --help
 Unpacks about @UNPACKED_MB@ MB below \${TMPDIR:-/tmp} while it runs.
 Exit status: 0 done, 1 it could not be done, 2 the command line could not be read.
@@ -150,10 +153,15 @@ rm -f "$folder/usr/lib/python@PYTHON@/sitecustomize.py"
 # In the background, because a shell heeds signals only while it waits; standard input is handed on by hand for the
 # same reason. The loader is named so that no library of the machine is taken, and no setting of Python is heeded.
 (: 3<&0) 2>/dev/null || exec 0</dev/null
+# Payloads of drivers and MXMACA are files of their own, and this is the tool for them too.
+own=yes
+for word in "$@"; do
+    case $word in --archive | --archive=*) own= ;; esac
+done
 exec 3<&0
 LD_PRELOAD='' OPENSSL_CONF=/dev/null "$folder/$loader" --inhibit-cache --library-path "$folder/$libraries" \
     "$folder/usr/bin/python@PYTHON@" -I -B -X utf8 "$folder/usr/local/bin/tangram" \
-    images "$task" --archive "$file" "$@" <&3 &
+    images "$task" ${own:+--archive "$file"} "$@" <&3 &
 child=$!
 status=0
 wait "$child" || status=$?

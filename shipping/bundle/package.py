@@ -10,6 +10,8 @@ from typing import Final
 
 from shipping.bundle.runfile import run_file_name
 
+PAYLOADS: Final = "payloads"
+"""The folder of drivers and MXMACA, if any are given."""
 README: Final = Path(__file__).with_name("README.txt")
 CRDS: Final = "deploy/crds"
 SUMS: Final = "SHA256SUMS"
@@ -23,12 +25,17 @@ def package_name(version: str, *, base: bool) -> str:
 
 
 def contents(
-    root: Path, version: str, charts: tuple[Path, ...], run_file: Path | None
+    root: Path,
+    version: str,
+    charts: tuple[Path, ...],
+    run_file: Path | None,
+    payloads: tuple[Path, ...] = (),
 ) -> dict[str, Path | bytes]:
     """The files of a package, by their names in it."""
     found: dict[str, Path | bytes] = {path.name: path for path in charts}
     if run_file is not None:
         found[run_file.name] = run_file
+    found |= {f"{PAYLOADS}/{path.name}": path for path in payloads}
     found |= {f"crds/{path.name}": path for path in sorted((root / CRDS).glob("*.yaml"))}
     found["README.txt"] = _readme(version, with_images=run_file is not None)
     found[SUMS] = "".join(f"{_digest(found[name])}  {name}\n" for name in sorted(found)).encode()

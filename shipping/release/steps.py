@@ -23,7 +23,7 @@ from shipping.image.platforms import PLATFORMS
 from shipping.release.errors import ReleaseError
 from shipping.release.version import Version
 
-CHARTS: Final = ("metax-gpu-extensions", "tangram")
+CHARTS: Final = ("metax-gpu-extensions", "metax-operator", "tangram")
 _GRACE_S: Final = 20
 """Enough for a step to remove what it had begun."""
 

@@ -44,7 +44,7 @@ def write_versions(root: Path, version: str) -> None:
         f"{CHARTS}/tangram-parts/Chart.yaml",
         f"name: tangram-parts\ntype: library\nversion: {version}\n",
     )
-    for name in ("tangram", "metax-gpu-extensions"):
+    for name in ("tangram", "metax-gpu-extensions", "metax-operator"):
         write(
             root,
             f"{CHARTS}/{name}/Chart.yaml",

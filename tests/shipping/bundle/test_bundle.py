@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from shipping.bundle.__main__ import main
 from shipping.bundle.errors import BundleError
 from shipping.bundle.package import contents, package_name, write_package
 from shipping.bundle.runfile import run_file_name, write_run_file
@@ -166,6 +167,17 @@ def test_the_tool_runs_from_its_own_python_in_every_shell(run_file: Path, tmp_pa
     assert not any("zoneinfo" in path or "sbom" in path or "sitecustomize" in path for path in unpacked)
     assert not any(f"/{name}/" in path for path in unpacked for name in NOT_NEEDED)
     assert list(room.iterdir()) == [], "nothing is left"
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("words", [("--archive", "a driver.tar"), ("--archive=a driver.tar",)])
+def test_the_tool_is_one_for_other_files_of_images_too(
+    run_file: Path, tmp_path: Path, name: str, words: tuple[str, ...]
+) -> None:
+    shell = (shutil.which(name) or "", *(("sh",) if name == "busybox" else ()))
+    answer = ran(run_file, "push", "r.example.com/a", *words, by=shell, TMPDIR=str(tmp_path))
+    assert f"command images push r.example.com/a {' '.join(words)}\n" in answer.stdout
+    assert "is itself" not in answer.stdout
 
 
 @pytest.mark.parametrize("name", SHELLS)
@@ -357,7 +369,9 @@ def project(folder: Path) -> Path:
 
 
 def test_a_package_unpacks_as_the_manual_says_and_its_checksums_hold(run_file: Path, tmp_path: Path) -> None:
-    charts = tuple(tmp_path / f"{name}-{VERSION}.tgz" for name in ("tangram", "metax-gpu-extensions"))
+    charts = tuple(
+        tmp_path / f"{name}-{VERSION}.tgz" for name in ("tangram", "metax-gpu-extensions", "metax-operator")
+    )
     for chart in charts:
         chart.write_bytes(chart.name.encode())
     path = tmp_path / package_name(VERSION, base=False)
@@ -370,6 +384,7 @@ def test_a_package_unpacks_as_the_manual_says_and_its_checksums_hold(run_file: P
         "metax-k8s-images.1.2.3.run",
         "tangram-1.2.3.tgz",
         "metax-gpu-extensions-1.2.3.tgz",
+        "metax-operator-1.2.3.tgz",
         "crds/a.yaml",
         "README.txt",
         "SHA256SUMS",
@@ -384,6 +399,29 @@ def test_a_package_unpacks_as_the_manual_says_and_its_checksums_hold(run_file: P
     readme = (tmp_path / "k8s" / "README.txt").read_text("utf-8")
     assert "./metax-k8s-images.1.2.3.run push DOMAIN/PROJECT" in readme
     assert "@" not in readme
+
+
+def test_payloads_travel_in_a_folder_of_their_own_and_count_among_the_checksums(tmp_path: Path) -> None:
+    payload = tmp_path / "driver-image.tar"
+    payload.write_bytes(b"a driver")
+    found = contents(project(tmp_path), VERSION, (), None, (payload,))
+    assert found["payloads/driver-image.tar"] == payload
+    sums = found["SHA256SUMS"]
+    assert isinstance(sums, bytes)
+    assert f"{hashlib.sha256(b'a driver').hexdigest()}  payloads/driver-image.tar\n".encode() in sums
+
+
+@pytest.mark.parametrize("words", [("--payload",), ("--payload", "x/a.tar", "--payload", "y/a.tar")])
+def test_payloads_that_cannot_be_packed_are_refused_before_anything_is_made(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.tar"
+    broken.write_bytes(b"no archive")
+    given = (*words, str(broken)) if len(words) == 1 else words
+    assert main([*given, "--output", str(tmp_path / "dist")]) == 1
+    told = capsys.readouterr().err
+    assert "is no whole archive of images" in told or "names a.tar twice" in told
+    assert not (tmp_path / "dist").exists()
 
 
 def test_the_base_package_has_everything_but_images_and_says_so(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import cyclopts
 
 import tangram
 from tangram.cli import manual
+from tangram.cli.agents import container_runtime_manual as container_runtime
 from tangram.cli.agents import gpu_aware_manual as gpu_aware
 from tangram.cli.agents import manual as agents
 from tangram.cli.failures import InputError
@@ -51,6 +52,14 @@ app.command("tangram.cli.migrating.app:app", name="migrate", help=migrating.MIGR
 app.command("tangram.cli.images.app:app", name="images", help=images.IMAGES)
 app.command("tangram.cli.agents.gpu_device:gpu_device", name="gpu-device", help=agents.GPU_DEVICE)
 app.command("tangram.cli.agents.gpu_label:gpu_label", name="gpu-label", help=agents.GPU_LABEL)
+app.command(
+    "tangram.cli.agents.container_runtime:container_runtime",
+    name="container-runtime",
+    help=container_runtime.CONTAINER_RUNTIME,
+)
+app.command(
+    "tangram.cli.agents.driver_manager:driver_manager", name="driver-manager", help=agents.DRIVER_MANAGER
+)
 app.command("tangram.cli.agents.gpu_aware:app", name="gpu-aware", help=gpu_aware.GPU_AWARE)
 app.command("tangram.cli.agents.scheduler:scheduler", name="scheduler", help=agents.SCHEDULER)
 app.command("tangram.cli.agents.cordon:cordon", name="cordon", help=agents.CORDON)

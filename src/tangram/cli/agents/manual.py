@@ -43,6 +43,28 @@ docs/gpu-device.md says which, why, and what an interruption can cost.
 Exit status: 0 told to end, 1 failed, 2 the command line could not be read.
 """
 
+DRIVER_MANAGER: Final = """Bring the kernel driver and MXMACA onto this node, and keep them.
+
+As the operator runs it on every node with MetaX cards:
+  tangram driver-manager --host-root /host --config-namespace metax-operator \\
+    --deploy-policy IfNotPresent \\
+    --driver-payload cr.metax-tech.com/cloud/driver-image:2.32.0
+
+With the host's own driver, and two versions of MXMACA side by side:
+  tangram driver-manager --host-root /host --deploy-policy Never \\
+    --maca-payload reg/maca-c500:2.32.0 --maca-payload reg/maca-c500:2.31.0
+
+Without a GPU, on simulated cards (see 'tangram simulate-cards serve'):
+  tangram driver-manager --node-name gpu-1 --driver simulated:unix:cards.sock \\
+    --loader simulated:unix:cards.sock --host-root ./host --log-dir '' \\
+    --driver-payload reg/driver-image:2.32.0 --kubeconfig ~/.kube/config
+
+It never pulls a driver from under a pod, and replaces one that works only in
+the turn that the operator gives; docs/driver-manager.md says what it writes,
+when it waits, and what every code means.
+Exit status: 0 told to end, 1 failed, 2 the command line could not be read.
+"""
+
 _CORDON_STATUS = """CARD is a uuid, a number, or a number as in GPU-3. The list is kept in the
 node's annotation hami.io/device-cordon. Exit status: 0 done (also when nothing
 was left to do), 1 refused by the API server or no card is known there, 2 the

@@ -1,0 +1,57 @@
+"""The first moment of the process: the journal, or what can be known without it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tangram.drivers.modules.protocol import LoadedModule
+from tangram.services.driver_manager.disk import Disk
+from tangram.services.driver_manager.journal import (
+    EMPTY,
+    FILE,
+    UNREADABLE,
+    Journal,
+    Target,
+    is_unreadable,
+    read_journal,
+    set_aside,
+)
+from tangram.services.driver_manager.unpacking import ASIDE, Owner, installed_in, link_state, tidy
+from tangram.units.na import NotAvailable
+from tangram.wire.operator.node_states import Source
+from tangram.wire.operator.payloads import PayloadKind
+
+
+class Recovered(msgspec.Struct, frozen=True):
+    journal: Journal
+    remark: str = ""
+    """What people should know."""
+
+
+def recover(disk: Disk, loaded: LoadedModule | None, boot: str) -> Recovered:
+    """What this host was left in. Raises `ProblemError` for a disk that cannot be read."""
+    tidy(disk, PayloadKind.DRIVER)
+    journal = read_journal(disk)
+    if journal is not None:
+        return Recovered(journal)
+    remark = ""
+    if is_unreadable(disk):
+        set_aside(disk)
+        remark = (
+            f"the journal {FILE} could not be read and was moved to {UNREADABLE}: what runs is taken for what the link "
+            "/opt/mxdriver leads to, and failures of the past are forgotten"
+        )
+    return Recovered(_rebuilt(disk, loaded, boot), remark)
+
+
+def _rebuilt(disk: Disk, loaded: LoadedModule | None, boot: str) -> Journal:
+    """A driver of the version that our link leads to is ours; any other is the host's."""
+    link = link_state(disk, PayloadKind.DRIVER)
+    installed = installed_in(disk, PayloadKind.DRIVER).get(link.version)
+    aside = link.owner is Owner.OURS and disk.is_there(ASIDE)
+    if loaded is None or installed is None:
+        return msgspec.structs.replace(EMPTY, aside=aside)
+    if not isinstance(loaded.version, NotAvailable) and loaded.version != link.version:
+        return msgspec.structs.replace(EMPTY, aside=aside)
+    ours = Target(source=Source.CLOUD, version=link.version, digest=installed.digest)
+    return msgspec.structs.replace(EMPTY, loaded=ours, boot=boot, aside=aside, host_ran=aside)

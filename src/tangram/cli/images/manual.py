@@ -8,6 +8,7 @@ IMAGES: Final = """Bring images from a file to a registry, or into this node's r
   tangram images push registry.example.com/cloud --archive tangram-0.1.0-oci.tar
   tangram images load --archive tangram-0.1.0-oci.tar
 
+`tangram images payload` makes such files of drivers and MXMACA.
 The file is what `make image` writes, or the .run file of a bundle, which runs
 these commands by itself (docs/bundle.md).
 """

@@ -1,0 +1,1 @@
+"""`tangram images payload`: payload images of the operator, from folders."""

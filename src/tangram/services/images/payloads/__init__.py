@@ -1,0 +1,1 @@
+"""Payload images: made from a folder, and looked into."""

@@ -7,8 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from builders.modules import KERNEL, loader_of, module_file
+from builders.modules import KERNEL, loader_of, module_file, module_text
 from builders.simulated import client_of, make_driver
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.modules.opening import open_loader
@@ -17,10 +19,14 @@ from tangram.drivers.modules.simulated import SimulatedLoader
 from tangram.drivers.opening import open_driver
 from tangram.drivers.simulated.control import carry_out
 from tangram.drivers.simulated.driver import SimulatedDriver
+from tangram.drivers.simulated.kernel import ModuleFile
+from tangram.drivers.simulated.loading import WorldLoader
 from tangram.drivers.simulated.opening import open_simulated_bus
+from tangram.drivers.simulated.reading import read_description
 from tangram.drivers.simulated.server import Server
 from tangram.model.devices import SriovState
 from tangram.units.na import NA
+from tangram.wire.errors import WireError
 
 C500 = {"product": "C500", "count": 2, "sriov": "off"}
 
@@ -290,3 +296,69 @@ def test_a_loader_that_nobody_can_mean_is_refused_with_what_can_be_written(text:
     with pytest.raises(DriverError, match="write") as caught:
         open_loader(text, Path("/"))
     assert caught.value.kind is Kind.INVALID
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"module": "loded"}, "module: it is 'loded'; it is loaded or none; write loaded"),
+        ({"modul": "none"}, "write module"),
+        ({"host_driver": []}, "host_driver: it is a list; it is a text"),
+    ],
+)
+def test_a_description_of_a_kernel_that_means_nothing_is_refused(
+    keys: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(WireError) as refusal:
+        read_description({"tangram": "cards/v1", "cards": [C500], **keys})
+    assert sentence in refusal.value.sentence
+
+
+ACTIONS = (
+    "load 1.0",
+    "load 2.0",
+    "host",
+    "unload",
+    "use",
+    "release",
+    "split 2",
+    "split 4",
+    "split 0",
+    "break",
+    "heal",
+)
+
+
+@given(actions=st.lists(st.sampled_from(ACTIONS), max_size=12))
+def test_whatever_is_done_cards_and_kernel_agree_and_nothing_in_use_is_unloaded(actions: list[str]) -> None:
+    driver = make_driver(C500, module="none", host_driver="0.9")
+    kernel = WorldLoader(driver.world, lambda _: None)
+    loader = loader_of(driver)
+    for action in actions:
+        word, _, value = action.partition(" ")
+        before, used = loader.loaded(), bool(driver.world.state(0).holders)
+        try:
+            if word == "load":
+                kernel.load([ModuleFile("metax", module_text(value))], (), {})
+            elif word == "host":
+                loader.load_of_host()
+            elif word == "unload":
+                loader.unload()
+            elif word == "split":
+                loader.set_functions(loader.cards()[0], int(value))
+            elif word == "break":
+                carry_out(driver.world, "module fail verify 2.0")
+            elif word == "heal":
+                carry_out(driver.world, "module heal")
+            else:
+                carry_out(driver.world, f"{word} GPU-0")
+        except (LoaderError, DriverError):
+            assert (loader.loaded() is None) == (before is None), "what was refused changed nothing"
+        after = loader.loaded()
+        assert not (used and word == "unload" and after is None)
+        assert len(loader.cards()) == 2
+        if after is None:
+            with pytest.raises(DriverError):
+                driver.devices()
+        else:
+            assert {device.driver_version for device in driver.devices()} == {after.version}

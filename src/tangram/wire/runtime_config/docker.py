@@ -89,9 +89,12 @@ def with_metax(text: str, wish: Wish, what: str = WHAT) -> tuple[str, Was]:
     return after, Was(default=default, runtimes=RUNTIMES in config)
 
 
-def without_metax(text: str, was: Was, what: str = WHAT) -> str:
-    """The file without anything of ours. Raises `WireError`."""
+def without_metax(text: str, was: Was, what: str = WHAT, program: str = "") -> str:
+    """The file without anything of ours; with a program, only where the runtime is that one. Raises `WireError`."""
     config = read_object(text or "{}", what)
+    present = _object(_object(config.get(RUNTIMES)).get(RUNTIME))
+    if program and present.get("path", program) != program:
+        return text
     if config.get(DEFAULT) == RUNTIME:
         if was.default is None:
             text = removed(text, brace_of(text), DEFAULT, what)

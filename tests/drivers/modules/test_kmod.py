@@ -280,6 +280,15 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert caught.value.code is LoaderCode.MISSING
 
 
+def test_a_host_that_cannot_be_entered_is_not_taken_for_one_without_a_driver(host: Host) -> None:
+    (host.bin / "chroot").write_text(
+        "#!/bin/sh\necho '/usr/sbin/chroot: cannot change root directory: Operation not permitted' >&2; exit 125\n"
+    )
+    with pytest.raises(LoaderError, match="run privileged") as caught:
+        host.loader.of_host()
+    assert caught.value.code is LoaderCode.FAILED
+
+
 def test_a_program_that_hangs_is_given_up_and_named(tmp_path: Path) -> None:
     host = Host(tmp_path)
     host.say("insmod", "exec sleep 600")

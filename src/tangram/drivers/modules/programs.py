@@ -26,8 +26,9 @@ LIMIT: Final = 180.0
 
 _GRACE: Final = 0.5
 _LONGEST: Final = 1 << 20
-_NO_SUCH_PROGRAM: Final = 127
-_CANNOT_RUN: Final = (125, 126)
+_NOT_ENTERED: Final = 125
+_NOT_RUN: Final = (126, 127)
+"""With these `chroot` itself ends."""
 
 
 class Said(NamedTuple):
@@ -61,10 +62,15 @@ class HostPrograms:
                 self._give_up(process, shown)
                 raise self._stuck(shown) from None
             said = Said(status, _text(printed.fileno()), " ".join(_text(complained.fileno()).split()))
-        if self._inside and (
-            status == _NO_SUCH_PROGRAM or (status in _CANNOT_RUN and said.complaint.startswith("chroot:"))
-        ):
-            raise self._missing(name, said.complaint)
+        if self._inside and "chroot:" in said.complaint:
+            if status == _NOT_ENTERED:
+                raise LoaderError(
+                    LoaderCode.FAILED,
+                    f"the root of the host at {self._root} cannot be entered: {said.complaint:.200}; mount the host's "
+                    "root there and run privileged",
+                )
+            if status in _NOT_RUN:
+                raise self._missing(name, said.complaint)
         return said
 
     @property

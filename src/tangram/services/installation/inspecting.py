@@ -19,10 +19,12 @@ from tangram.services.installation.standing import AgentPage, LeaseSeen, Standin
 from tangram.services.installation.surveying import all_workloads
 from tangram.services.installation.workloads import DEVICE, LABEL, ON_NODES, Workload
 from tangram.wire import loose
+from tangram.wire.operator import names
 
 RENEWED_WITHIN_S: Final = 6.0
 """kube-scheduler renews its Lease every two seconds unless it is told otherwise."""
 _LOOK_AGAIN_S: Final = 0.5
+OPERATOR: Final = f"/apis/{names.API_VERSION}/{names.PLURAL}/{names.OBJECT}"
 _PORTS: Final = {DEVICE: 9394, LABEL: 9395}
 
 
@@ -51,8 +53,13 @@ async def inspect(
         }
     )
     standing.completed, standing.refused = tried["completed"], tried["refused"]
-    (standing.workloads, standing.workloads_unknown), standing.doors, standing.lease = await asyncio.gather(
-        all_workloads(api), ask_doors(api, hooks), _lease(api, home_of(hooks) or HOME)
+    (
+        (standing.workloads, standing.workloads_unknown),
+        standing.doors,
+        standing.lease,
+        standing.operator,
+    ) = await asyncio.gather(
+        all_workloads(api), ask_doors(api, hooks), _lease(api, home_of(hooks) or HOME), got(api, OPERATOR)
     )
     standing.agent_pages = await _agent_pages(api, standing.workloads)
     return standing

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tangram.kube.errors import NOT_FOUND
 from tangram.services.installation.asking import NOTHING, Told
 from tangram.services.installation.matrix import Minor
 from tangram.services.installation.node_reports import has_cards
@@ -134,6 +135,8 @@ class Standing(msgspec.Struct, kw_only=True):
     refused: Told = NOTHING
     """A pod that admission must refuse."""
     agent_pages: tuple[AgentPage, ...] = ()
+    operator: Told = Told(status=NOT_FOUND)
+    """The GPU Operator's object; absent where there is none."""
     served: frozenset[str] | None = None
     """Names in the profiles of the kube-scheduler that asks ours; None where no configuration can be seen."""
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from tangram.drivers.doctor.findings import Finding, Findings, Outcome
-from tangram.services.installation import serving_checks, standing_checks
+from tangram.services.installation import operator_checks, serving_checks, standing_checks
 from tangram.services.installation.preflight import unreached
 from tangram.services.installation.standing import NodeStanding, Standing
 from tangram.services.installation.trial import Trial
@@ -17,6 +17,8 @@ VERSION: Final = "verify/v1"
 
 _CHECKS: Final[tuple[Callable[[Standing], Findings], ...]] = (
     standing_checks.workloads,
+    operator_checks.operator,
+    operator_checks.operated_nodes,
     standing_checks.nodes,
     standing_checks.resources,
     standing_checks.labels,

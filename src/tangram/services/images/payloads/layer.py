@@ -112,7 +112,7 @@ class _Reading(io.RawIOBase):
             data = self._below.read(size)
         except OSError as error:
             raise ImagesError(f"{self._one.place} cannot be read ({error.strerror}).") from None
-        if size > 0 and not data:
+        if len(data) < size:
             raise self._changed()
         self._left -= len(data)
         self.hash.update(data)

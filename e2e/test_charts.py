@@ -7,10 +7,21 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from builders.charts.cases import CHARTS, EXTENSIONS, NEWEST, NOTED, TANGRAM, Case, case_named, cases
+from builders.charts.cases import (
+    CHARTS,
+    EXTENSIONS,
+    NEWEST,
+    NOTED,
+    OPERATOR,
+    TANGRAM,
+    Case,
+    case_named,
+    cases,
+)
 from builders.charts.goldens import CHARTS as FOLDER
 from builders.charts.goldens import (
     GOLDENS,
+    ROOT,
     Object,
     by_key,
     golden_file,
@@ -24,6 +35,7 @@ from testbed.binaries import find_binaries
 from testbed.cluster import Cluster
 from testbed.options import Options
 
+CRD = ROOT / "deploy" / "crds" / "gpu.metax-tech.com_clusteroperators.yaml"
 REFRESH = "TANGRAM_REFRESH" in os.environ
 ALL = [pytest.param(case, id=f"{case.chart}-{case.name}") for chart in CHARTS for case in cases(chart)]
 
@@ -217,6 +229,97 @@ NO_SUCH = "value must be 'left out: there is no such option; here are "
             "kube-scheduler calls with (docs/install.md).",
             id="a scheduler that nobody calls",
         ),
+        pytest.param(
+            OPERATOR,
+            "pullPolicy=Always",
+            "driver.payload.version is empty and driver.deployPolicy is IfNotPresent: the driver comes from image "
+            "driver-image, whose tag must be given; write --set driver.payload.version=TAG, or "
+            "driver.deployPolicy=Never if all nodes have their driver.",
+            id="a driver of no version",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.deployPolicy=Sometimes",
+            "at '/driver/deployPolicy': value must be one of 'IfNotPresent', 'Always', 'Never', 'IfNewer', "
+            "'PreferCloud', 'PreferHost', 'PreferNewer', 'IfNotExist'",
+            id="a policy of drivers that nobody knows",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.payload.version=7",
+            "at '/driver/payload/version': value must be 'the tag of an image as a text, such as 2.32.0-amd64 "
+            "(--set-string for a tag that is a number)'",
+            id="a tag that is a number",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.payload.name=driver-image:2.32.0",
+            "at '/driver/payload/name': value must be 'the name of an image without registry and tag, such as "
+            "driver-image'",
+            id="a name with its tag",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.payload.registry=https://r.example.com/gpu",
+            "at '/driver/payload/registry': value must be 'DOMAIN/PROJECT of a registry, such as "
+            "harbor.example.com/gpu, or an empty text for that of all images'",
+            id="a registry as an address",
+        ),
+        pytest.param(
+            OPERATOR,
+            "maca.payload.images=maca-c500:2.18.0.3",
+            "at '/maca/payload/images': value must be 'a list of images by name and tag without registry, each once, "
+            "such as maca-c500:2.18.0.3-ubuntu18.04-amd64; on the command line {IMAGE1,IMAGE2}'",
+            id="one image where a list belongs",
+        ),
+        pytest.param(
+            OPERATOR,
+            "maca.payload.images={cr.metax-tech.com/library/maca-c500}",
+            "at '/maca/payload/images': value must be 'a list of images by name and tag without registry, each once, "
+            "such as maca-c500:2.18.0.3-ubuntu18.04-amd64; on the command line {IMAGE1,IMAGE2}'",
+            id="an image without its tag",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.upgradePolicy.maxUnavailable=0",
+            "at '/driver/upgradePolicy/maxUnavailable': value must be 'a number of nodes from 1 on, or a percentage "
+            "from 1% to 100%'",
+            id="no node at a time",
+        ),
+        pytest.param(
+            OPERATOR,
+            "runtime.log.rotationTime=1y",
+            "at '/runtime/log/rotationTime': value must be 'a number of weeks, days or hours, such as 1w, 7d or 168h'",
+            id="years of logs",
+        ),
+        pytest.param(
+            OPERATOR,
+            "dataExporter.deploy=true",
+            f"at '/dataExporter': {NO_SUCH}cleanup, deployExtenderGPUAware, driver, gpuAware, gpuDevice, gpuLabel, "
+            "gpuScheduler, imagePullSecrets, log, maca, operator, pullPolicy, registry and runtime'",
+            id="a block of the vendor that is not here",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.fwUpgradePolicy=PreferCloud,driver.payload.version=v1",
+            "driver.fwUpgradePolicy is PreferCloud: there is no public interface by which the firmware of a card could "
+            "be written; update the firmware by hand (mx-smi -u, see MetaX's guide), and write Never.",
+            id="firmware",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.fwEnableVirt=true,driver.payload.version=v1",
+            "driver.fwEnableVirt is true: there is no public interface by which virtualization could be switched on in "
+            "firmware; update the firmware by hand (mx-smi -u, see MetaX's guide), and write false.",
+            id="virtualization in firmware",
+        ),
+        pytest.param(
+            OPERATOR,
+            "driver.deviceAsRootGroup=true,driver.payload.version=v1",
+            "driver.deviceAsRootGroup is true: who owns the device nodes of a host is decided by its udev rules, which "
+            "would undo it; write such a rule on the hosts, and false here.",
+            id="device nodes of another group",
+        ),
     ],
 )
 def test_a_wrong_option_is_answered_with_a_sentence(
@@ -235,11 +338,13 @@ def test_a_wrong_option_is_answered_with_a_sentence(
             TANGRAM, ("scheduler.deviceConfig", "scheduler.nodeSelector", "scheduler.tolerations"), id=TANGRAM
         ),
         pytest.param(EXTENSIONS, (), id=EXTENSIONS),
+        pytest.param(OPERATOR, ("operator.nodeSelector", "operator.tolerations"), id=OPERATOR),
     ],
 )
 def test_what_is_empty_may_be_taken_away_too(helm: Helm, chart: str, options: tuple[str, ...]) -> None:
     shared = ("imagePullSecrets", "gpuDevice.deviceConfig", "gpuDevice.nodeSelector")
-    chosen = ("template", chart, str(FOLDER / chart))
+    needed = ("--set", "driver.payload.version=v1") if chart == OPERATOR else ()
+    chosen = ("template", chart, str(FOLDER / chart), *needed)
     taken = helm.run(*chosen, "--set", ",".join(f"{option}=null" for option in (*shared, *options)))
     assert (taken.returncode, taken.stderr) == (0, "")
     assert taken.stdout == helm.run(*chosen).stdout
@@ -284,9 +389,11 @@ def test_a_cluster_that_is_too_old_is_refused_with_what_is_needed(helm: Helm) ->
 async def plain() -> AsyncIterator[Cluster]:
     """A cluster without nodes of any kind: only its API server is asked."""
     async with Cluster.open(Options(nodes=0)) as running:
-        defined = await running.kubectl("apply", "-f", str(GOLDENS / "definitions.yaml"))
-        assert defined.status == 0, defined.errors
+        for file in (GOLDENS / "definitions.yaml", CRD):
+            defined = await running.kubectl("apply", "-f", str(file))
+            assert defined.status == 0, defined.errors
         for name in (
+            "clusteroperators.gpu.metax-tech.com",
             "servicemonitors.monitoring.coreos.com",
             "podmonitors.monitoring.coreos.com",
             "certificates.cert-manager.io",

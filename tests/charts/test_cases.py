@@ -13,7 +13,12 @@ EVERY = [case for chart in CHARTS for case in cases(chart)]
 ALL = [pytest.param(case, id=f"{case.chart}-{case.name}") for case in EVERY]
 OPTIONS = [pytest.param(case, id=f"{case.chart}-{case.name}") for case in EVERY if case.values and case.on]
 
-ONE_VALUE = {"scheduler.config.tangram"}
+ONE_VALUE = {
+    "scheduler.config.tangram",
+    "driver.fwUpgradePolicy",
+    "driver.fwEnableVirt",
+    "driver.deviceAsRootGroup",
+}
 """Options that have a single legal value."""
 
 

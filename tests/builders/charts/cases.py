@@ -234,10 +234,7 @@ OF_OPERATOR: Final[dict[str, Values]] = {
             }
         }
     },
-    "driver.fwUpgradePolicy": {"driver": {"fwUpgradePolicy": "PreferCloud"}},
     "driver.fwEffectPolicy": {"driver": {"fwEffectPolicy": "WaitReboot"}},
-    "driver.fwEnableVirt": {"driver": {"fwEnableVirt": True}},
-    "driver.deviceAsRootGroup": {"driver": {"deviceAsRootGroup": True}},
     "driver.loader": {"driver": {"loader": "kmod"}},
     "driver.log": {"driver": {"log": _OWN_LOG}},
     "driver.resources": {"driver": {"resources": _LARGE}},

@@ -26,7 +26,7 @@ rules:
   # A driver stays while a pod on the node holds a card.
   - apiGroups: [""]
     resources: [pods]
-    verbs: [list, watch]
+    verbs: [get]
   {{- end }}
 ---
 {{ include "metax-operator.binding" (list $root (index . 1) "Cluster") }}

@@ -146,6 +146,15 @@ def test_the_budget_lets_one_node_at_least_go_and_never_more_than_is_written(
             id="registry",
         ),
         pytest.param(
+            {
+                "driver": NEVER,
+                "devicePlugin": {"deviceConfig": {"version": "v1"}, "configNamespace": "kube-system"},
+            },
+            "devicePlugin.deviceConfig has content, and configNamespace is 'kube-system': the operator makes the "
+            "ConfigMap in its own namespace alone; leave configNamespace out, or make it yourself",
+            id="device-config-elsewhere",
+        ),
+        pytest.param(
             {"driver": {"deployPolicy": 3}},
             "spec cannot be read: Expected `str`, got `int` - at `$.driver.deployPolicy`",
             id="types",

@@ -54,6 +54,7 @@ def read_spec(thing: Mapping[str, Any]) -> Spec:
     _check_upgrades(spec)
     _check_maca(spec)
     _check_registries(spec)
+    _check_device_config(spec)
     return spec
 
 
@@ -164,6 +165,15 @@ def _check_registries(spec: Spec) -> None:
                 raise _refusal(
                     f"neither {place} nor image.registry says where the payload comes from; write DOMAIN/PROJECT there"
                 )
+
+
+def _check_device_config(spec: Spec) -> None:
+    plugin = spec.device_plugin
+    if plugin.device_config and plugin.config_namespace:
+        raise _refusal(
+            f"devicePlugin.deviceConfig has content, and configNamespace is {shown(plugin.config_namespace)}: the "
+            "operator makes the ConfigMap in its own namespace alone; leave configNamespace out, or make it yourself"
+        )
 
 
 def _refusal(sentence: str) -> WireError:

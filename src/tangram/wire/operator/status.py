@@ -44,7 +44,6 @@ class PartState(StrEnum):
 class ConditionType(StrEnum):
     READY = "Ready"
     INSTALLED = "Installed"
-    PROGRESSING = "Progressing"
     UPGRADING = "Upgrading"
     DEGRADED = "Degraded"
 

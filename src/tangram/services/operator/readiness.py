@@ -1,0 +1,230 @@
+"""What is said of the whole: each part in one line, the cluster in one word, and the problems by node.
+
+A part is ready when its pods are and when what it does on its nodes is done: a driver-manager that runs beside a driver
+which cannot be loaded is not ready. It says the first reason that it knows, from the pod or from the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from tangram.kube.api import Object
+from tangram.services.operator.copies import SeenNode
+from tangram.services.operator.objects import Name, name_of
+from tangram.services.operator.part_pods import PartPod
+from tangram.services.operator.parts import container_runtime, driver_manager, gpu_device, gpu_label
+from tangram.services.operator.parts.catalogue import PARTS, Part
+from tangram.services.operator.parts.pods import Site
+from tangram.services.operator.standing import Place, Standing, count, labelled, standings
+from tangram.wire import loose
+from tangram.wire.operator.names import DRIVER_READY, MACA_READY, RUNTIME_READY
+from tangram.wire.operator.spec import Spec
+from tangram.wire.operator.status import (
+    MOST_PROBLEMS,
+    NodeProblem,
+    Nodes,
+    PartState,
+    PartStatus,
+    State,
+    UpgradeStatus,
+)
+
+SCHEDULER: Final = "gpu-scheduler"
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is judged from."""
+
+    spec: Spec
+    site: Site
+    live: Mapping[Name, Object]
+    troubles: Mapping[str, str]
+    """Why a part could not be applied, by its name."""
+    nodes: Sequence[SeenNode]
+    pods: Sequence[PartPod]
+    pod_words: Mapping[str, Sequence[str]]
+    """What is wrong with a pod, by its uid."""
+    schedulers: Sequence[bool] = ()
+    upgrade: UpgradeStatus | None = None
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    state: State
+    message: str
+    parts: tuple[PartStatus, ...]
+    nodes: Nodes
+    ready_nodes: str
+    complete: bool
+    """Everything that was asked for is there: what `Installed` waits for."""
+    degraded: str
+    """The first problem, if any."""
+    upgrading: bool
+
+
+def judge(world: World) -> Judgement:
+    """What is to be said."""
+    found = standings(world.nodes, world.spec, world.pods)
+    words = _words_by_part(world)
+    parts: list[PartStatus] = []
+    for part in PARTS:
+        told = _part(part, world, found, words.get(part.name, ()))
+        parts.append(_with_reason(part, told, parts))
+    parts.append(_scheduler(world))
+    problems = tuple(_problems(world, found))
+    places = count(found)
+    wanted = len(found) - places[Place.CORDONED]
+    failed = next((part for part in parts if part.state is PartState.ERROR), None)
+    unready = next((part for part in parts if part.state is PartState.NOT_READY), None)
+    late = next((each for each in found if each.place in (Place.WAITING, Place.FAILED)), None)
+    upgrading = world.upgrade is not None and bool(world.upgrade.updating)
+    if failed is not None:
+        state, message = State.ERROR, f"{failed.name}: {failed.message}"
+    elif upgrading and world.upgrade is not None:
+        state, message = State.DEPLOYING, world.upgrade.message
+    elif unready is not None:
+        state, message = State.DEPLOYING, f"{unready.name}: {unready.message}"
+    elif late is not None:
+        state, message = State.DEPLOYING, late.why
+    else:
+        state, message = State.READY, _all_well(places)
+    complete = state is State.READY and labelled(world.nodes, world.pods, gpu_label.NAME)
+    return Judgement(
+        state=state,
+        message=message,
+        parts=tuple(parts),
+        nodes=Nodes(
+            managed=len(found),
+            ready=places[Place.READY],
+            problems=problems[:MOST_PROBLEMS],
+            more=max(0, len(problems) - MOST_PROBLEMS),
+        ),
+        ready_nodes=f"{places[Place.READY]}/{wanted}",
+        complete=complete,
+        degraded=problems[0].message if problems else "",
+        upgrading=upgrading,
+    )
+
+
+def _all_well(places: Mapping[Place, int]) -> str:
+    ready, cordoned = places[Place.READY], places[Place.CORDONED]
+    if not ready and not cordoned:
+        return "no node has MetaX cards yet"
+    told = f"{ready} GPU {'node is' if ready == 1 else 'nodes are'} ready"
+    return f"{told}, {cordoned} cordoned" if cordoned else told
+
+
+def _part(part: Part, world: World, found: Sequence[Standing], words: Sequence[str]) -> PartStatus:
+    if not part.wanted(world.spec):
+        return PartStatus(name=part.name, state=PartState.IGNORED, message=part.unwanted)
+    trouble = world.troubles.get(part.name, "")
+    if trouble:
+        return PartStatus(name=part.name, state=PartState.ERROR, message=trouble)
+    (wanted,) = part.make(world.spec, world.site)
+    live = world.live.get(name_of(wanted))
+    if live is None:
+        return PartStatus(name=part.name, state=PartState.NOT_READY, message="not in the cluster yet")
+    if wanted["kind"] != "DaemonSet":
+        return PartStatus(name=part.name, state=PartState.READY)
+    if part.name == gpu_device.NAME:
+        return _offering(found, words)
+    return _daemon_set(part, live, world, found, words)
+
+
+def _offering(found: Sequence[Standing], words: Sequence[str]) -> PartStatus:
+    """gpu-device is where it should be when every node that should offer cards does."""
+    due = [each for each in found if each.place is not Place.CORDONED]
+    ready = sum(each.place is Place.READY for each in due)
+    if ready == len(due):
+        state, message = PartState.READY, ""
+    else:
+        waits = next((each.why for each in due if each.place is not Place.READY and each.why), "")
+        state, message = PartState.NOT_READY, next(iter(words), waits or "nodes are being upgraded")
+    return PartStatus(name=gpu_device.NAME, state=state, message=message, wanted=len(due), ready=ready)
+
+
+def _daemon_set(
+    part: Part, live: Object, world: World, found: Sequence[Standing], words: Sequence[str]
+) -> PartStatus:
+    status = loose.members(live.get("status"))
+
+    def number(field: str) -> int:
+        return loose.integer(status.get(field)) or 0
+
+    wanted, ready = number("desiredNumberScheduled"), number("numberReady")
+    generation = loose.integer(loose.members(live.get("metadata")).get("generation")) or 0
+    message = ""
+    if number("observedGeneration") < generation or number("updatedNumberScheduled") < wanted:
+        message = next(iter(words), "is being rolled out")
+    elif ready < wanted:
+        message = next(iter(words), f"ready on {ready} of {wanted} nodes")
+    else:
+        # What it does, as the nodes tell; one that is being upgraded is told elsewhere.
+        late = next(
+            (each for each in found if each.part == part.name and each.place is not Place.READY), None
+        )
+        if late is not None:
+            message = late.why
+        ready = min(ready, _done(part, world)) if part.name in _LABELS else ready
+    state = PartState.NOT_READY if message else PartState.READY
+    return PartStatus(name=part.name, state=state, message=message, wanted=wanted, ready=ready)
+
+
+_LABELS: Final = {container_runtime.NAME: (RUNTIME_READY,), driver_manager.NAME: (DRIVER_READY, MACA_READY)}
+
+
+def _done(part: Part, world: World) -> int:
+    keys = [key for key in _LABELS[part.name] if key != MACA_READY or world.spec.has_maca]
+    managed = [node for node in world.nodes if node.managed == "true"]
+    return sum(all(node.labels.get(key) == "true" for key in keys) for node in managed)
+
+
+def _with_reason(part: Part, told: PartStatus, before: Sequence[PartStatus]) -> PartStatus:
+    """A part whose dependency is not ready says so, unless it knows something more exact."""
+    waits = next(
+        (each for each in before if each.name in part.after and each.state is not PartState.READY), None
+    )
+    vague = told.state is PartState.NOT_READY and not told.message
+    if waits is None or not vague or waits.state is PartState.IGNORED:
+        return told
+    return msgspec.structs.replace(told, message=f"waits for {waits.name}")
+
+
+def _scheduler(world: World) -> PartStatus:
+    wanted = world.spec.gpu_scheduler
+    if not wanted.deploy:
+        return PartStatus(name=SCHEDULER, state=PartState.IGNORED, message="gpuScheduler.deploy is false")
+    pods = world.schedulers
+    if any(pods):
+        message = f"{sum(pods)} of {len(pods)} pods are ready"
+        return PartStatus(name=SCHEDULER, state=PartState.READY, message=message)
+    where = f"in namespace {wanted.namespace}" if wanted.namespace else "in this cluster"
+    told = "is not ready" if pods else "is not installed"
+    message = f"the scheduler of chart tangram {told} {where}: docs/install.md says how"
+    return PartStatus(name=SCHEDULER, state=PartState.NOT_READY, message=message)
+
+
+def _words_by_part(world: World) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pod in world.pods:
+        found.setdefault(pod.part, []).extend(world.pod_words.get(pod.uid, ()))
+    return found
+
+
+def _problems(world: World, found: Sequence[Standing]) -> Iterator[NodeProblem]:
+    """By node: what its pods say, else what the node itself does. Failures come first."""
+    said: dict[str, list[NodeProblem]] = {}
+    for pod in world.pods:
+        for sentence in world.pod_words.get(pod.uid, ()):
+            said.setdefault(pod.node, []).append(NodeProblem(name=pod.node, part=pod.part, message=sentence))
+    order = {Place.FAILED: 0, Place.READY: 1, Place.WAITING: 2}
+    for each in sorted(found, key=lambda each: order.get(each.place, 3)):
+        own = said.pop(each.node, [])
+        yield from own
+        told = each.place is Place.FAILED or (each.place is Place.READY and bool(each.why))
+        if told and not own:
+            yield NodeProblem(name=each.node, part=each.part, message=each.why)
+    for rest in said.values():
+        yield from rest

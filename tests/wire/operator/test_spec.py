@@ -155,6 +155,24 @@ def test_the_budget_lets_one_node_at_least_go_and_never_more_than_is_written(
             id="device-config-elsewhere",
         ),
         pytest.param(
+            {"driver": {**NEVER, "fwUpgradePolicy": "PreferCloud"}},
+            "driver.fwUpgradePolicy is PreferCloud: there is no public interface by which the firmware of a card could "
+            "be written; update the firmware by hand (mx-smi -u, see the vendor's guide), and write Never",
+            id="firmware",
+        ),
+        pytest.param(
+            {"driver": {**NEVER, "fwEnableVirt": True}},
+            "driver.fwEnableVirt is true: there is no public interface by which virtualization could be switched on in "
+            "firmware; update the firmware by hand (mx-smi -u, see the vendor's guide), and write false",
+            id="firmware-virtualization",
+        ),
+        pytest.param(
+            {"driver": {**NEVER, "deviceAsRootGroup": True}},
+            "driver.deviceAsRootGroup is true: who owns the device nodes of a host is decided by its udev rules, which "
+            "would undo it; write such a rule on the hosts, and false here",
+            id="root-group",
+        ),
+        pytest.param(
             {"driver": {"deployPolicy": 3}},
             "spec cannot be read: Expected `str`, got `int` - at `$.driver.deployPolicy`",
             id="types",

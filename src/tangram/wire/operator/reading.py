@@ -100,6 +100,7 @@ def _check_driver(spec: Spec) -> None:
             "driver.deploy is false, and maca.payload.images is not empty: both are driver-manager's work; "
             "write driver.deploy: true, with driver.deployPolicy: Never to keep the host's driver"
         )
+    _check_firmware(spec)
     if _LOADER.fullmatch(driver.loader) is None:
         raise _refusal(f"driver.loader is {shown(driver.loader)}: it is auto, kmod or simulated:unix:SOCKET")
     if not driver.deploy or policy is DeployPolicy.NEVER:
@@ -118,6 +119,26 @@ def _check_driver(spec: Spec) -> None:
         raise _refusal(
             f"driver.payload.name is {shown(payload.name)}: it is the name of an image without registry and tag, "
             "such as driver-image"
+        )
+
+
+def _check_firmware(spec: Spec) -> None:
+    driver = spec.driver
+    by_hand = "update the firmware by hand (mx-smi -u, see the vendor's guide)"
+    if driver.fw_upgrade_policy != "Never":
+        raise _refusal(
+            f"driver.fwUpgradePolicy is {driver.fw_upgrade_policy}: there is no public interface by which the firmware "
+            f"of a card could be written; {by_hand}, and write Never"
+        )
+    if driver.fw_enable_virt:
+        raise _refusal(
+            "driver.fwEnableVirt is true: there is no public interface by which virtualization could be switched on in "
+            f"firmware; {by_hand}, and write false"
+        )
+    if driver.device_as_root_group:
+        raise _refusal(
+            "driver.deviceAsRootGroup is true: who owns the device nodes of a host is decided by its udev rules, which "
+            "would undo it; write such a rule on the hosts, and false here"
         )
 
 

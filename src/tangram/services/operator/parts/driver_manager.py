@@ -33,8 +33,6 @@ def arguments(spec: Spec, site: Site) -> list[str]:
         *("--config-namespace", site.namespace),
         *("--firmware-upgrade", driver.fw_upgrade_policy),
         *("--firmware-effect", driver.fw_effect_policy),
-        *(("--firmware-virtualization",) if driver.fw_enable_virt else ()),
-        *(("--device-as-root-group",) if driver.device_as_root_group else ()),
         *(("--public-key", f"{KEY_FOLDER}/{KEY_FILE}") if driver.public_key_secret else ()),
         *(() if spec.runtime.deploy else ("--without-runtime",)),
     ]

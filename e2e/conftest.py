@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from e2e.agent_kit import AgentNode
 from e2e.agent_view_kit import empty, kept
+from e2e.helm_kit import Shipped, ship
 from e2e.scheduler_kit import Placement, placing
 from e2e.scheduling_kit import Scheduling, extended
 from testbed.api import ApiRefused, path_of
@@ -52,6 +53,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
                 ("logs", f"What the components printed is kept in {kept.relative_to(REPOSITORY)}.")
             )
     return report
+
+
+@pytest.fixture(scope="session")
+def operator_release(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shipped]:
+    """Image and charts of the sources as they are, for the files that install the operator."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield ship(tmp_path_factory.mktemp("operator-release"), patch)
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -14,6 +14,7 @@ from typing import Any
 from e2e.agent_kit import TANGRAM
 from e2e.helm_kit import DRIVER, Helm, Shipped, load, serve_cards
 from e2e.operator_view_kit import GPU, condition_of, serves
+from e2e.scheduling_kit import poll_until
 from shipping.image.building import REPOSITORY
 from tangram.wire.operator import names
 from testbed.api import ApiRefused, Object, path_of
@@ -132,6 +133,12 @@ class Operated:
     async def until_all(self, true: Callable[[Object], bool], *, within: float = 120.0, what: str) -> None:
         for node in self.cluster.nodes:
             await self.cluster.until_node(node.name, true, within=within, what=f"{node.name} {what}")
+
+    async def until_any(self, true: Callable[[Object], bool], *, within: float = 120.0, what: str) -> None:
+        async def seen() -> bool:
+            return any(true(node) for node in (await self.nodes()).values())
+
+        await poll_until(seen, within=within, what=f"a node that {what}")
 
     async def until_ready(self, driver: str = OLD, within: float = 120.0) -> None:
         """Every node runs that driver and offers its cards."""

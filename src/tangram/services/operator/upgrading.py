@@ -168,11 +168,20 @@ def _in_turn(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.da
     if view.driver is None and view.managed:
         # Half a state is none: who knows what is being done there.
         return about_turn(view, upgrade.to, passed), ()
-    return (
-        _failed(view, upgrade, passed)
-        or _stopped(view, upgrade, policy)
-        or (about_turn(view, upgrade.to, passed), ())
-    )
+    ended = _failed(view, upgrade, passed) or _stopped(view, upgrade, policy)
+    if ended is not None:
+        return ended
+    if view.turn != upgrade.to:
+        return _again(view, upgrade.to, policy)
+    return about_turn(view, upgrade.to, passed), ()
+
+
+def _again(view: NodeView, to: str, policy: UpgradePolicy) -> _Judged:
+    """Somebody took the turn away. Its pods may be back, so it is earned once more."""
+    if policy.paused:
+        return _withdrawn(view, "upgrades are paused")
+    step = Cordon(view=view, to=to, why="somebody took its turn away")
+    return Note(view.name, Stand.HELD, f"{view.name} lost its turn and gets another"), (step,)
 
 
 def _stopped(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy) -> _Judged | None:

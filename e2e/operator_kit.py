@@ -73,6 +73,15 @@ class Operated:
     async def install(self, chosen: Mapping[str, Any], *more: str, status: int = 0) -> Finished:
         return await self.helm.install(self.shipped.chart(CHART), chosen, *more, status=status)
 
+    async def begin(self, chosen: Mapping[str, Any]) -> Finished:
+        """Install without waiting for the nodes."""
+        file = self.cluster.box.folder.path / "values-begin.json"
+        file.write_text(json.dumps(chosen), encoding="utf-8")
+        return await self.helm.run(
+            *("install", self.helm.release, self.shipped.chart(CHART), "--create-namespace"),
+            *("-n", self.helm.namespace, "-f", file),
+        )
+
     async def upgrade(self, chosen: Mapping[str, Any]) -> Finished:
         """Without waiting: what the nodes do with it is what a test looks at."""
         file = self.cluster.box.folder.path / "values-upgrade.json"

@@ -17,6 +17,7 @@ from tangram.cli import manual
 from tangram.cli.agents import container_runtime_manual as container_runtime
 from tangram.cli.agents import gpu_aware_manual as gpu_aware
 from tangram.cli.agents import manual as agents
+from tangram.cli.agents import operator_manual
 from tangram.cli.failures import InputError
 from tangram.cli.hardware import manual as hardware
 from tangram.cli.images import manual as images
@@ -38,7 +39,7 @@ app = cyclopts.App(
     version=tangram.__version__,
 )
 app.command("tangram.cli.sandbox:sandbox", name="sandbox", help=manual.SANDBOX)
-app.command("tangram.cli.status:status", name="status", help=manual.STATUS)
+app.command("tangram.cli.status:app", name="status", help=manual.STATUS)
 app.command("tangram.cli.explain:explain", name="explain", help=manual.EXPLAIN)
 app.command("tangram.cli.simulate:simulate", name="simulate", help=manual.SIMULATE)
 app.command("tangram.cli.hardware.devices:devices", name="devices", help=hardware.DEVICES)
@@ -50,6 +51,7 @@ app.command("tangram.cli.installing.verify:verify", name="verify", help=installi
 app.command("tangram.cli.installing.cleanup:cleanup", name="cleanup", help=installing.CLEANUP)
 app.command("tangram.cli.migrating.app:app", name="migrate", help=migrating.MIGRATE)
 app.command("tangram.cli.images.app:app", name="images", help=images.IMAGES)
+app.command("tangram.cli.agents.operator:operator", name="operator", help=operator_manual.OPERATOR)
 app.command("tangram.cli.agents.gpu_device:gpu_device", name="gpu-device", help=agents.GPU_DEVICE)
 app.command("tangram.cli.agents.gpu_label:gpu_label", name="gpu-label", help=agents.GPU_LABEL)
 app.command(

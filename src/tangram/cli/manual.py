@@ -89,6 +89,9 @@ Without a cluster, from a file that describes one, or from a dump:
 For programs (docs/status.md):
   tangram status -o json
 
+The GPU Operator, its parts and its nodes:
+  tangram status operator
+
 Bars show what is given away, not what is computed: 'tangram top' on a node
 shows that. Large clusters are shown by kinds of nodes. Why a pod waits, node
 by node and card by card, and what would help: tangram explain POD.

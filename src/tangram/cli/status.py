@@ -7,10 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
+import cyclopts
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from tangram.cli import candidates
+from tangram.cli import candidates, manual
+from tangram.cli.agents import operator_manual
 from tangram.cli.failures import InputError
 from tangram.cli.hardware.asking import OutputOption, read_seconds
 from tangram.cli.hardware.top_page import Brush
@@ -27,7 +29,11 @@ USUAL_PAUSE: Final = "2s"
 STANDARD_INPUT: Final = "-"
 _SOME_NAMES: Final = 8
 
+app = cyclopts.App(name="status", help=manual.STATUS, help_format="plaintext")
+app.command("tangram.cli.status_operator:operator", name="operator", help=operator_manual.STATUS)
 
+
+@app.default
 def status(
     *,
     namespace: Annotated[

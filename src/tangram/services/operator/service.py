@@ -15,7 +15,6 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tangram.daemon.endpoints import Address
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api, Object
 from tangram.kube.election import Election, LeaseName
@@ -56,7 +55,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     lease: LeaseName
     identity: str
     """New in every process."""
-    address: Address | None = None
 
 
 class Removing(Protocol):
@@ -102,7 +100,13 @@ class Operator:
         self.gone = False
         """The object was looked for, and is not there."""
 
+    async def follow(self, supervisor: Supervisor) -> None:
+        """Begin everything, and never end."""
+        await self.start(supervisor)
+        await asyncio.Event().wait()
+
     async def start(self, supervisor: Supervisor) -> None:
+        """Begin everything; returns once the cluster was read."""
         self._supervisor = supervisor
         supervisor.lasting("events", self.recorder.run)
         supervisor.vital("leading", self._lead(supervisor))

@@ -117,6 +117,7 @@ REFUSED: dict[Code, Pod] = {
     Code.APP_CLASS_SEVERAL_CARDS: pod(
         {"metax-tech.com/sgpu": "2"}, notes={"metax-tech.com/sgpu-app-class": "online"}
     ),
+    Code.MACA_UNKNOWN: pod(SGPU, notes={"tangram.dev/maca": "newest"}),
     Code.LIST_WITH_GAP: pod(SGPU, notes={"metax-tech.com/use-gpuuuid": "GPU-1,,GPU-2"}),
     Code.LIST_ENTRY_UNREADABLE: pod(SGPU, notes={"metax-tech.com/use-gpuuuid": "GPU-1 GPU-2"}),
     Code.LIST_LEAVES_NOTHING: pod(

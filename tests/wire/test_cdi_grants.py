@@ -2,11 +2,12 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tangram.model.grants import Grant, GrantedSlice
+from tangram.model.grants import Grant, GrantedMount, GrantedSlice
 from tangram.model.pods import PodRef
 from tangram.units.ids import CardUuid, Namespace, PodName, PodUid
 from tangram.units.memory import Bytes, from_gib
@@ -125,3 +126,22 @@ def test_files_of_others_are_no_claims(name: str) -> None:
 def test_a_grant_that_adds_nothing_is_refused_because_runtimes_refuse_it() -> None:
     with pytest.raises(WireError, match="adds nothing"):
         grant_text(GIVEN, {}, ())
+
+
+def test_folders_of_the_host_are_mounts_that_cannot_be_written() -> None:
+    seen = msgspec.structs.replace(GIVEN, mounts=(GrantedMount(host="/opt/maca-2.30.0.2", path="/opt/maca"),))
+    text = grant_text(seen, ENV, (NODE,))
+    assert read_grant(text) == seen
+    assert json.loads(text)["devices"][0]["containerEdits"]["mounts"] == [
+        {
+            "hostPath": "/opt/maca-2.30.0.2",
+            "containerPath": "/opt/maca",
+            "options": ["ro", "nosuid", "nodev", "rbind", "rprivate"],
+        }
+    ]
+
+
+def test_a_grant_without_folders_is_written_as_before_there_were_any() -> None:
+    text = grant_text(GIVEN, ENV, (NODE,))
+    assert "mounts" not in text
+    assert read_grant(text) == GIVEN

@@ -28,6 +28,14 @@ class GrantedSlice(msgspec.Struct, frozen=True, kw_only=True):
     cores: int
 
 
+class GrantedMount(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of the host that a container sees and cannot change."""
+
+    host: str
+    path: str
+    """In the container."""
+
+
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """One container's devices, behind one CDI name."""
 
@@ -40,3 +48,6 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """Of the kubelet."""
     cards: tuple[CardUuid, ...]
     slices: tuple[GrantedSlice, ...] = ()
+    mounts: tuple[GrantedMount, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Chosen at the first start and the same as long as the pod lives. Nothing is written where there are none, so
+    that grants of before there were any stay what they are."""

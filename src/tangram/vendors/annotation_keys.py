@@ -16,6 +16,7 @@ READ_AT_ADMISSION: Final = frozenset(
         metax.QOS_POLICY,
         metax.APP_CLASS,
         metax.TOPOLOGY_AWARE,
+        metax.MACA,
         metax.USE_UUIDS,
         metax.AVOID_UUIDS,
         metax.USE_PRODUCTS,

@@ -64,6 +64,7 @@ class Code(StrEnum):
     QOS_UNKNOWN = "qos-unknown"
     APP_CLASS_UNKNOWN = "app-class-unknown"
     APP_CLASS_SEVERAL_CARDS = "app-class-several-cards"
+    MACA_UNKNOWN = "maca-unknown"
     LIST_WITH_GAP = "list-with-gap"
     LIST_ENTRY_UNREADABLE = "list-entry-unreadable"
     LIST_LEAVES_NOTHING = "list-leaves-nothing"

@@ -13,11 +13,20 @@ import msgspec
 
 from tangram.model.grants import Grant
 from tangram.wire import jsontext, loose
-from tangram.wire.cdi import CdiDevice, CdiDeviceNode, CdiSpec, qualified_name, spec_file_name, spec_text
+from tangram.wire.cdi import (
+    CdiDevice,
+    CdiDeviceNode,
+    CdiMount,
+    CdiSpec,
+    qualified_name,
+    spec_file_name,
+    spec_text,
+)
 from tangram.wire.errors import WireError, shown
 
 KIND: Final = "tangram.dev/gpu"
 GRANT: Final = "tangram.dev/grant"
+MOUNT_OPTIONS: Final = ("ro", "nosuid", "nodev", "rbind", "rprivate")
 
 _FIRST, _LAST = spec_file_name(KIND, "\x01").split("\x01")
 
@@ -53,6 +62,10 @@ def grant_text(grant: Grant, env: Mapping[str, str], nodes: Sequence[CdiDeviceNo
         name=grant.claim,
         env=env,
         device_nodes=tuple(nodes),
+        mounts=tuple(
+            CdiMount(host_path=each.host, container_path=each.path, options=MOUNT_OPTIONS)
+            for each in grant.mounts or ()
+        ),
         annotations={GRANT: jsontext.compact(grant, GRANT)},
     )
     return spec_text(CdiSpec(kind=KIND, devices=(device,)))

@@ -188,6 +188,10 @@ EXAMPLES: dict[StartCode, tuple[str, Callable[[], object]]] = {
         "the disk is full",
         lambda: refusing.cdi_unwritable("c0", "No space left on device"),
     ),
+    StartCode.MACA_ABSENT: (
+        "the pod names a version of MXMACA that the node lacks",
+        lambda: refusing.maca_absent("c0", "2.31.0.4", "/opt/maca-2.31.0.4", ["2.29.0.1", "2.30.0.2"]),
+    ),
     StartCode.MEMORY_MISSING: ("compute without memory", lambda: refusing.memory_missing("c0", SGPU_CORE)),
     StartCode.ANSWERED_OTHERWISE: (
         "without CDI: the pod was admitted while several waited",

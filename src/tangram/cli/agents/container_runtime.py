@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from tangram.cli.agents.folders import read_folders
 from tangram.cli.agents.options import (
     KubeconfigOption,
     LogArguments,
@@ -111,19 +112,6 @@ def container_runtime(
         (logs or LogArguments()).read(),
         lambda supervisor: serve(supervisor, settings, connection, address),
     )
-
-
-def read_folders(text: str, option: str) -> tuple[str, ...]:
-    """A comma list of plain absolute paths; empty for none."""
-    folders = tuple(each.strip() for each in text.split(",") if each.strip())
-    for folder in folders:
-        parts = folder.split("/")
-        if not folder.startswith("/") or {"", ".", ".."} & set(parts[1:]) or "\0" in folder:
-            raise InputError(
-                f"{option} has {folder!r:.80}: these are absolute paths without . and .., with commas between; write "
-                f"for example {names.MACA_LINK},{names.DRIVER_LINK}."
-            )
-    return tuple(dict.fromkeys(folders))
 
 
 def _root(path: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import Annotated, Final, NoReturn
 
 from cyclopts import Parameter
 
+from tangram.cli.agents.folders import read_folders
 from tangram.cli.agents.options import (
     KubeconfigOption,
     LogArguments,
@@ -78,6 +79,15 @@ def gpu_device(
         "/run/tangram"
     ),
     device_root: Annotated[_Folder, Parameter(help="Where the host has its device nodes.")] = Path("/dev"),
+    container_folders: Annotated[
+        str,
+        Parameter(
+            metavar="PATHS",
+            show_default=False,
+            help="Folders of the host that containers with MetaX cards see by CDI, such as /opt/maca,/opt/mxdriver; "
+            "seen at the same paths here.",
+        ),
+    ] = "",
     runtime_config: Annotated[
         Path | None,
         Parameter(
@@ -102,6 +112,7 @@ def gpu_device(
         device_root=str(device_root),
         config_folder=config,
         config_namespace=_namespace(config_namespace),
+        container_folders=read_folders(container_folders, "--container-folders"),
         runtime_file=runtime_config or host / "etc/containerd/config.toml",
         delivery=_delivery(cdi),
         injection=_injection(mthreads_injection),

@@ -35,6 +35,7 @@ from tangram.services.gpu_device.config_maps import ConfigMaps
 from tangram.services.gpu_device.delivery import Delivery
 from tangram.services.gpu_device.device_modes import DeviceModes
 from tangram.services.gpu_device.direct import Directly
+from tangram.services.gpu_device.folders import HostFolders
 from tangram.services.gpu_device.giving import Giving
 from tangram.services.gpu_device.grant_files import GrantFiles
 from tangram.services.gpu_device.hardware import Hardware
@@ -168,6 +169,7 @@ class Agent:
             way=self._probing.way,
             removable=self._tidying.dead_on,
             news=self._news,
+            folders=HostFolders(settings.container_folders, settings.folder_root),
             took=self.telemetry.step_took,
             patience=settings.patience,
         )

@@ -111,7 +111,7 @@ def bound_part(thing: Object) -> Object:
             **_only(spec, _SPEC),
             **{
                 kind: [
-                    _only(each, _CONTAINER) if loose.is_object(each) else each
+                    _container_part(each) if loose.is_object(each) else each
                     for each in loose.elements(spec[kind])
                 ]
                 if loose.is_list(spec[kind])
@@ -123,6 +123,18 @@ def bound_part(thing: Object) -> Object:
         },
         "status": _only(status, _STATUS),
     }
+
+
+def _container_part(thing: object) -> dict[str, object]:
+    kept = _only(thing, _CONTAINER)
+    paths = _mount_paths(thing)
+    return {**kept, "volumeMounts": [{"mountPath": path} for path in paths]} if paths else kept
+
+
+def _mount_paths(container: object) -> tuple[str, ...]:
+    mounts = loose.elements(loose.members(container).get("volumeMounts"))
+    paths = (loose.text(loose.members(each).get("mountPath")) for each in mounts)
+    return tuple(path for path in paths if path)
 
 
 def _only(thing: object, names: Sequence[str]) -> dict[str, object]:
@@ -140,6 +152,7 @@ def read_bound_pod(thing: Object, inventory: Inventory) -> BoundPod:
         holds=read_tenant(pod, node if inventory.cards else None, settings_for(inventory)),
         bound_at=_bound_at(thing, pod.annotations),
         kubelet_uid=_kubelet_uid(thing),
+        mounts=_mounts(thing),
         on_host=_is_on_host(thing),
     )
 
@@ -154,6 +167,15 @@ def _kubelet_uid(thing: Object) -> PodUid:
     # Only a mirror stands for a pod of another UID; the kubelet runs every other pod under its own.
     is_mirror = _MIRROR in annotations and _HASH.fullmatch(hashed) is not None
     return PodUid(hashed) if is_mirror else _uid(thing)
+
+
+def _mounts(thing: Object) -> dict[str, tuple[str, ...]]:
+    spec = loose.members(thing.get("spec"))
+    containers = [
+        each for kind in ("initContainers", "containers") for each in loose.elements(spec.get(kind))
+    ]
+    found = {loose.text(loose.members(each).get("name")): _mount_paths(each) for each in containers}
+    return {name: paths for name, paths in found.items() if paths}
 
 
 def _is_on_host(thing: Object) -> bool:

@@ -47,5 +47,6 @@ class StartCode(StrEnum):
     CLAIM_UNKNOWN = "claim-unknown"
     GRANT_CHANGED = "grant-changed"
     CDI_UNWRITABLE = "cdi-unwritable"
+    MACA_ABSENT = "maca-absent"
     MEMORY_MISSING = "memory-missing"
     ANSWERED_OTHERWISE = "answered-otherwise"

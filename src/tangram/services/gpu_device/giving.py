@@ -20,7 +20,7 @@ from tangram.drivers.errors import DriverError
 from tangram.kubelet.news import News
 from tangram.model.allocations import ContainerShares, Tenant
 from tangram.model.cards import AppClass, QosPolicy, Vendor
-from tangram.model.grants import Grant, GrantedSlice
+from tangram.model.grants import Grant, GrantedMount, GrantedSlice
 from tangram.model.pods import Role
 from tangram.model.refusals import Refusal
 from tangram.services.gpu_device import grants, refusing
@@ -28,6 +28,7 @@ from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.claims import Claims
 from tangram.services.gpu_device.codes import StartCode
 from tangram.services.gpu_device.delivery import Delivery, carries, claim_in
+from tangram.services.gpu_device.folders import HostFolders
 from tangram.services.gpu_device.grant_files import GrantFiles, NameTaken
 from tangram.services.gpu_device.grants import Edits, Injection
 from tangram.services.gpu_device.guard import check, check_whole
@@ -77,6 +78,7 @@ class Giving:
         way: Callable[[], Way],
         removable: Callable[[CardUuid], Awaitable[Collection[str]]],
         news: News,
+        folders: HostFolders | None = None,
         took: Callable[[str, float], None] = lambda _step, _seconds: None,
         patience: float = PATIENCE_S,
     ) -> None:
@@ -89,6 +91,7 @@ class Giving:
         self._way = way
         self._removable = removable
         self._news = news
+        self._folders = folders or HostFolders()
         self._took = took
         self._patience = patience
         self._turns = WeakValueDictionary[PodUid, asyncio.Lock]()
@@ -273,6 +276,19 @@ class Giving:
 
     # ---- handing over
 
+    def _mounts(self, starting: Starting, container: str, claim: str) -> tuple[GrantedMount, ...]:
+        """Folders of the host for a container; those of its first start, if it had one. Raises `Refused`."""
+        given = self._files.find(claim)
+        if given is not None:
+            return given.mounts or ()
+        bound = starting.bound
+        if (WHOLE | SLOTS)[starting.resource] is not Vendor.METAX:
+            return ()
+        found = self._folders.mounts(container, bound.pod.annotations, bound.mounts.get(container, ()))
+        if isinstance(found, Refusal):
+            raise Refused(found, bound.pod.ref)
+        return found
+
     def _deliver(
         self,
         starting: Starting,
@@ -298,6 +314,7 @@ class Giving:
             ids=starting.ids,
             cards=cards,
             slices=slices,
+            mounts=self._mounts(starting, container, claim) or msgspec.UNSET,
         )
         try:
             self._files.write(grant, grant_text(grant, edits.env, edits.nodes))

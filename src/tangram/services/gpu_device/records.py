@@ -24,6 +24,8 @@ class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
     """Unix nanoseconds; of two pods that claim the same room the later one is refused."""
     kubelet_uid: PodUid
     """The UID the kubelet writes down: the pod's own, or for a static pod the hash of its file."""
+    mounts: dict[str, tuple[str, ...]] = {}
+    """By container, where it mounts something itself."""
     on_host: bool = False
     """It mounts folders of the host, which nobody may let a tenant do."""
 

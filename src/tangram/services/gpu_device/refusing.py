@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tangram.drivers.errors import DriverError, Kind
 from tangram.model.pods import PodRef
 from tangram.model.refusals import Refusal
 from tangram.services.gpu_device.codes import StartCode
+from tangram.vendors.metax.names import MACA
 from tangram.vendors.wording import sentence
 
 
@@ -68,6 +71,20 @@ def cdi_unwritable(container: str, why: str) -> Refusal:
             f"the CDI file of container {container} cannot be written ({why})",
             "the container runtime reads there what the container is given",
             "free the disk, or correct the rights of the CDI folder on this node",
+        ),
+        container,
+    )
+
+
+def maca_absent(container: str, version: str, folder: str, there: Sequence[str]) -> Refusal:
+    """The pod names a version of MXMACA that this node does not have."""
+    has = f"this node has {' and '.join(there)}" if there else "this node has none"
+    return Refusal(
+        StartCode.MACA_ABSENT,
+        sentence(
+            f"container {container} wants MXMACA {version} (annotation {MACA}), and {folder} is not on this node",
+            has,
+            f"write a version that it has, add that one to maca.payload.images, or remove {MACA}",
         ),
         container,
     )

@@ -46,6 +46,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where the device ConfigMap is followed through the API server; empty: it is not."""
     device_infos: Path = Path("/var/run/koordlet/xpu-device-infos")
     """The directory that koordlet reads."""
+    container_folders: tuple[str, ...] = ()
+    """Of the host, seen by containers with MetaX cards; at the same path for us."""
+    folder_root: Path = Path("/")
+    """Where these are below, for us."""
     runtime_file: Path = Path("/etc/containerd/config.toml")
     delivery: Delivery | None = None
     """None: found out from the kubelet, the runtime and its file."""

@@ -17,6 +17,9 @@ QOS_POLICY: Final = "metax-tech.com/sgpu-qos-policy"
 APP_CLASS: Final = "metax-tech.com/sgpu-app-class"
 TOPOLOGY_AWARE: Final = "metax-tech.com/sgpu-topology-aware"
 
+MACA: Final = "tangram.dev/maca"
+"""Which MXMACA a container sees where the node brings it."""
+
 USE_UUIDS: Final = "metax-tech.com/use-gpuuuid"
 AVOID_UUIDS: Final = "metax-tech.com/nouse-gpuuuid"
 USE_PRODUCTS: Final = "metax-tech.com/use-gputype"

@@ -19,6 +19,7 @@ from tangram.vendors.card_lists import ListNames, read_card_lists
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.metax import names
 from tangram.vendors.metax.containers import read_container
+from tangram.vendors.metax.maca import read_maca
 from tangram.vendors.metax.products import CATALOGUE
 from tangram.vendors.policies import read_word
 from tangram.vendors.protocol import PodReading, Reading, SetAnnotation
@@ -65,15 +66,17 @@ class MetaxRules(msgspec.Struct, frozen=True):
         qos = None if online else _qos(pod)
         zone_aware = go_boolean(pod.annotations, names.TOPOLOGY_AWARE)
         lists = read_card_lists(pod.annotations, _LISTS, CATALOGUE)
+        maca = read_maca(pod.annotations)
         wide = () if app_class is None else _several_cards(pod, readings)
         if (
             isinstance(app_class, Refusal)
             or isinstance(qos, Refusal)
             or isinstance(zone_aware, Refusal)
+            or isinstance(maca, Refusal)
             or wide
             or lists.refusals
         ):
-            found = (app_class, *wide, qos, zone_aware, *lists.refusals)
+            found = (app_class, *wide, qos, zone_aware, maca, *lists.refusals)
             return PodReading(refusals=tuple(finding for finding in found if isinstance(finding, Refusal)))
         sliced = any(names_any(container, (names.SGPU,)) for container in pod.containers)
         cautions = (*lists.cautions, *_without_effect(pod, sliced=sliced, online=online))

@@ -52,8 +52,9 @@ The charts do it by themselves; this is for what was installed otherwise:
 What would be removed, name by name:
   tangram cleanup --dry-run -o json
 
-After an installation of the vendor's chart, in a namespace of its own:
+After an installation of a chart of the vendor's, in a namespace of its own:
   tangram cleanup --chart metax-gpu-extensions -n metax
+  tangram cleanup --chart metax-operator -n metax-operator
 
 Only these nodes:
   tangram cleanup --node gpu-1 gpu-2

@@ -127,9 +127,16 @@ ROWS: Final[tuple[Row, ...]] = (
     Row(
         "MetaX driver",
         "installed on the node before",
-        "anything; one that is there already is used as it is",
-        ("M13", "M14"),
+        "anything but the GPU Operator",
+        ("M13",),
         "metax-module",
+    ),
+    Row(
+        "MetaX driver",
+        "none, or one that is there already",
+        "the GPU Operator, which brings one by its policy",
+        ("M14",),
+        "",
     ),
     Row("MetaX driver", _from(METAX_SLICES), "slices", ("S0-5",), "metax-driver-version"),
     Row("Moore Threads driver", _from(MTHREADS_SLICES), "slices", ("S4-8",), "mthreads-driver-version"),

@@ -13,10 +13,12 @@ def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
     parts = [
         (1, int(part), "") if part.isdigit() else (-1, 0, part.lower()) for part in _PARTS.findall(version)
     ]
-    while parts and parts[-1][:2] == (1, 0):
+    words = next((at for at, part in enumerate(parts) if part[0] < 0), len(parts))
+    numbers, rest = parts[:words], parts[words:]
+    while numbers and numbers[-1][1] == 0:
         # `2.32` and `2.32.0` are one version.
-        parts.pop()
-    return (*parts, (0, 0, ""))
+        numbers.pop()
+    return (*numbers, *rest, (0, 0, ""))
 
 
 def is_newer(version: str, than: str) -> bool:

@@ -57,6 +57,7 @@ format: setup ## Rewrite the code in the house format
 
 bench: setup ## Measure speed, memory and placement quality (about half an hour)
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/runtime_program.py
 	@for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/filter.py --nodes $$nodes --pods-per-node 10 || exit 1; done
 	$(BIN)/python benchmarks/drivers.py
 	$(BIN)/python benchmarks/placement.py

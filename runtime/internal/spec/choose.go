@@ -5,13 +5,25 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
-var version = regexp.MustCompile(`^[0-9][0-9A-Za-z._+-]{0,62}$`)
+const (
+	maca           = "maca"
+	longestVersion = 63
+)
 
-const maca = "maca"
+// isVersion tells whether a text can be the end of a folder's name. No expression is compiled for it: every container
+// of the node would wait for that.
+func isVersion(text string) bool {
+	if text == "" || len(text) > longestVersion || text[0] < '0' || text[0] > '9' {
+		return false
+	}
+	return strings.IndexFunc(text, func(letter rune) bool {
+		return !(letter >= '0' && letter <= '9' || letter >= 'A' && letter <= 'Z' || letter >= 'a' && letter <= 'z' ||
+			strings.ContainsRune("._+-", letter))
+	}) < 0
+}
 
 // Choose is what of the host's folders a container is to see, and the doubts on the way.
 //
@@ -40,7 +52,7 @@ func one(config *Config, folder, bundle string) (*Mount, string) {
 		if asked == Image {
 			return nil, ""
 		}
-		if !version.MatchString(asked) {
+		if !isVersion(asked) {
 			return nil, fmt.Sprintf("the annotation %s is %q: it is %s or a version such as 2.23.0.4; %s is left out",
 				Annotation, asked, Image, folder)
 		}

@@ -51,18 +51,22 @@ type Mount struct {
 	Before int
 }
 
-type span struct{ from, to int }
-
-var errNotObject = errors.New("it is no JSON object")
+// MayHaveDevice is false where a config.json certainly names no card: most containers need no second look.
+func MayHaveDevice(text []byte) bool { return bytes.Contains(text, []byte(path.Base(Device))) }
 
 // Read understands a config.json. An error is a doubt.
 func Read(text []byte) (*Config, error) {
+	// Everything after this may rely on it.
+	if !json.Valid(text) {
+		return nil, errors.New("it is no JSON")
+	}
 	config := &Config{text: text, mounts: span{-1, -1}}
-	fields, err := members(text, 0)
+	whole := span{skipSpace(text, 0), len(text)}
+	fields, err := members(text, whole)
 	if err != nil {
 		return nil, err
 	}
-	config.first = bytes.IndexByte(text, '{') + 1
+	config.first = whole.from + 1
 	config.empty = len(fields) == 0
 	for _, field := range fields {
 		switch field.name {
@@ -156,116 +160,25 @@ func (config *Config) slice(where span) []byte {
 	return config.text[where.from:where.to]
 }
 
-type member struct {
-	name  string
-	value span
-}
-
-func (field member) text(text []byte) []byte { return text[field.value.from:field.value.to] }
-
-var known = []string{"annotations", "root", "linux", "mounts", "devices", "path", "destination"}
-
-// members are the fields of the object in text[from:], and where their values are.
-//
-// A field that is there twice, or one of ours in other letters, is read in one way by one runtime and in another by
-// the next.
-func members(text []byte, from int) ([]member, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text[from:]))
-	if token, err := decoder.Token(); err != nil {
-		return nil, err
-	} else if token != json.Delim('{') {
-		return nil, errNotObject
-	}
-	var found []member
-	seen := map[string]bool{}
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, isText := token.(string)
-		if !isText || seen[name] {
-			return nil, fmt.Errorf("the field %q is there twice", name)
-		}
-		seen[name] = true
-		for _, ours := range known {
-			if name != ours && strings.EqualFold(name, ours) {
-				return nil, fmt.Errorf("it has the field %q, which may mean %q", name, ours)
-			}
-		}
-		value, err := next(decoder, text, from)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, member{name, value})
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, err
-	}
-	if from == 0 && len(bytes.Trim(text[decoder.InputOffset():], " \t\r\n")) > 0 {
-		return nil, errors.New("something follows after its end")
-	}
-	return found, nil
-}
-
-// next is where the next value of a decoder is, whose text begins at from.
-func next(decoder *json.Decoder, text []byte, from int) (span, error) {
-	var value json.RawMessage
-	if err := decoder.Decode(&value); err != nil {
-		return span{}, err
-	}
-	end := from + int(decoder.InputOffset())
-	found := span{end - len(value), end}
-	if found.from < 0 || !bytes.Equal(text[found.from:found.to], value) {
-		return span{}, errors.New("its values are not where they seem to be")
-	}
-	return found, nil
-}
-
-// elements are the values of the list at a place; null is an empty one.
-func elements(text []byte, where span) ([]span, error) {
-	if string(text[where.from:where.to]) == "null" {
-		return nil, nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text[where.from:where.to]))
-	if token, err := decoder.Token(); err != nil {
-		return nil, err
-	} else if token != json.Delim('[') {
-		return nil, errors.New("it is no list")
-	}
-	var found []span
-	for decoder.More() {
-		value, err := next(decoder, text, where.from)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, value)
-	}
-	return found, nil
-}
-
 func devices(text []byte, where span) ([]string, error) {
 	if string(text[where.from:where.to]) == "null" {
 		return nil, nil
 	}
-	fields, err := members(text, where.from)
+	fields, err := members(text, where)
 	if err != nil {
 		return nil, err
 	}
 	for _, field := range fields {
 		if field.name == "devices" {
-			return texts(text, field.value, "path")
+			paths, _, err := texts(text, field.value, "path")
+			return paths, err
 		}
 	}
 	return nil, nil
 }
 
 func destinations(text []byte, where span) ([]Destination, error) {
-	places, err := elements(text, where)
-	if err != nil {
-		return nil, err
-	}
-	paths, err := texts(text, where, "destination")
+	paths, places, err := texts(text, where, "destination")
 	if err != nil {
 		return nil, err
 	}
@@ -276,30 +189,30 @@ func destinations(text []byte, where span) ([]Destination, error) {
 	return found, nil
 }
 
-// texts are the values of one field in all objects of a list; every one must have it.
-func texts(text []byte, where span, field string) ([]string, error) {
+// texts are the values of one field in all objects of a list, and where the objects are; every one must have it.
+func texts(text []byte, where span, field string) ([]string, []span, error) {
 	places, err := elements(text, where)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found := make([]string, 0, len(places))
 	for _, place := range places {
-		fields, err := members(text, place.from)
+		fields, err := members(text, place)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		value := ""
 		for _, one := range fields {
 			if one.name == field {
 				if err := json.Unmarshal(one.text(text), &value); err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 			}
 		}
 		if value == "" {
-			return nil, fmt.Errorf("one of the list has no %s", field)
+			return nil, nil, fmt.Errorf("one of the list has no %s", field)
 		}
 		found = append(found, value)
 	}
-	return found, nil
+	return found, places, nil
 }

@@ -86,7 +86,7 @@ def sentence(*nodes: NodeView, policy: UpgradePolicy = USUAL, now: dt.datetime =
         pytest.param(node(unschedulable=True), [], id="cordoned by others"),
         pytest.param(node(upgrade_unreadable=True, unschedulable=True), [], id="unreadable note, cordoned"),
         pytest.param(node(upgrade_unreadable=True), [], id="unreadable note"),
-        pytest.param(node(removing=True), [], id="being removed"),
+        pytest.param(node(removing=True), [(Forget, "n1")], id="a removal that nobody wants"),
         pytest.param(node(driver=wishing(wanted="1.0")), [], id="runs what it wants"),
         pytest.param(node(driver=wishing(phase=Phase.WORKING)), [], id="works on something"),
         pytest.param(node(driver=wishing(phase=Phase.REMOVED)), [], id="removed"),

@@ -37,7 +37,7 @@ from tangram.services.operator.upgrading_steps import (
     Step,
     Withdraw,
 )
-from tangram.wire.operator.names import TURN, UPGRADE
+from tangram.wire.operator.names import REMOVE, REMOVE_ASKED, TURN, UPGRADE
 from tangram.wire.operator.node_states import DriverState, Phase, Upgrade, UpgradePhase
 from tangram.wire.operator.spec import UpgradePolicy, WhenBusy
 
@@ -72,6 +72,8 @@ def plan(nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime) -> 
     candidates: list[NodeView] = []
     for view in nodes:
         if view.removing:
+            # Left by somebody who was removed by force: now there is an operator again, and nothing is to go.
+            steps.append(Forget(view=view, keys=(REMOVE, REMOVE_ASKED)))
             continue
         note, wanted = _held(view, view.upgrade, policy, now) if view.upgrade and view.held else _free(view)
         if note.stand is Stand.QUEUED:

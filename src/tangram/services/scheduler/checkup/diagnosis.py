@@ -16,6 +16,7 @@ from tangram.services.scheduler.checkup import (
     koordinator_checks,
     lock_checks,
     node_checks,
+    operator_checks,
     placers,
     server_checks,
     webhook_checks,
@@ -27,6 +28,9 @@ VERSION: Final = "cluster-doctor/v1"
 _CHECKS: Final[tuple[Callable[[Scene], Findings], ...]] = (
     server_checks.version,
     node_checks.agents,
+    operator_checks.operator,
+    operator_checks.operator_nodes,
+    operator_checks.operator_holds,
     placers.peers,
     placers.placers,
     placers.contested_names,

@@ -20,6 +20,7 @@ from tangram.services.scheduler.checkup.pods_seen import PodsSeen, look_at_pods
 from tangram.wire import loose
 from tangram.wire.device_config import CONFIG_MAPS
 from tangram.wire.koordinator import definition
+from tangram.wire.operator import names as operator
 
 Object = dict[str, Any]
 
@@ -27,6 +28,7 @@ ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 SYSTEM: Final = "kube-system"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEVICES: Final = f"/apis/{definition.GROUP}/{definition.VERSION}/{definition.PLURAL}"
+OPERATORS: Final = f"/apis/{operator.API_VERSION}/{operator.PLURAL}"
 GROUPS_OF_PODS: Final = frozenset({"workloads", "podgroups"})
 _UNASKED: Final = "it was not asked for"
 
@@ -64,6 +66,8 @@ class Scene(msgspec.Struct, kw_only=True):
     device_kind: Seen = Seen(unknown=_UNASKED)
     """The definition of Koordinator's `Device`."""
     device_configs: Seen = Seen(unknown=_UNASKED)
+    operators: Seen = Seen(unknown=_UNASKED)
+    """Objects of the GPU Operator's kind."""
 
 
 async def look(api: Api, *, patience: float | None = None, now: Callable[[], float] = time.time) -> Scene:
@@ -80,11 +84,12 @@ async def look(api: Api, *, patience: float | None = None, now: Callable[[], flo
         scene.unreachable = str(error)
     if scene.unreachable:
         return scene
-    scene.nodes, scene.mutating, scene.validating, scene.policies = await asyncio.gather(
+    scene.nodes, scene.mutating, scene.validating, scene.policies, scene.operators = await asyncio.gather(
         _all(api, "/api/v1/nodes"),
         _all(api, f"{ADMISSION}/mutatingwebhookconfigurations"),
         _all(api, f"{ADMISSION}/validatingwebhookconfigurations"),
         _all(api, f"{ADMISSION}/validatingadmissionpolicies"),
+        _all(api, OPERATORS),
     )
     places = _places_of_schedulers(api, scene)
     (

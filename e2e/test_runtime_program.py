@@ -219,7 +219,7 @@ def _no_config(host: Host) -> None:
 
 
 def _torn(host: Host) -> None:
-    host.config.write_text('{"linux":')
+    host.config.write_text(json.dumps(CARD)[:-1])
 
 
 def _twice(host: Host) -> None:

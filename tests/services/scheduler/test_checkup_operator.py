@@ -85,26 +85,34 @@ def with_operator(*things: Object) -> Spoil:
         pytest.param(
             with_operator(operator(None)),
             [
-                "fail gpu-operator: silent: no operator has looked at it yet: see that Deployment "
-                + "metax-operator-controller runs"
+                (
+                    "fail gpu-operator: silent: no operator has looked at it yet: see that Deployment "
+                    "metax-operator-controller runs"
+                )
             ],
             id="silent",
         ),
         pytest.param(
             with_operator(operator(None, finalizers=["gpu.metax-tech.com/finalizers"])),
             [
-                "ok gpu-operator: ClusterOperator cluster-operator is kept by MetaX's own operator, "
-                + "which is to be asked"
+                (
+                    "ok gpu-operator: ClusterOperator cluster-operator is kept by MetaX's own operator, "
+                    "which is to be asked"
+                )
             ],
             id="vendors",
         ),
         pytest.param(
             with_operator(operator(None, "mine")),
             [
-                "warn gpu-operator: ClusterOperator mine is not looked at: there is one in a cluster, called "
-                + "cluster-operator; edit that one",
-                "ok gpu-operator: the kind is known and there is no ClusterOperator cluster-operator: "
-                + "nothing is managed",
+                (
+                    "warn gpu-operator: ClusterOperator mine is not looked at: there is one in a cluster, called "
+                    "cluster-operator; edit that one"
+                ),
+                (
+                    "ok gpu-operator: the kind is known and there is no ClusterOperator cluster-operator: "
+                    "nothing is managed"
+                ),
             ],
             id="another-name",
         ),

@@ -11,6 +11,8 @@ from tangram.services.container_runtime.programs import Running
 from tangram.services.container_runtime.settings import CdiMode, EngineKind
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import Phase, RuntimeState
+from tangram.wire.runtime_config.containerd import with_metax
+from tangram.wire.runtime_config.wishes import Wish
 
 DOCKER = Facts(kubelet="v1.23.1", runtime="docker://20.10.7")
 CRIO = Facts(kubelet="v1.34.1", runtime="cri-o://1.34.0")
@@ -245,6 +247,34 @@ def test_a_restart_that_fails_puts_the_old_file_back_and_is_not_repeated_at_once
     assert keeper.keep(FACTS).state.phase is Phase.READY
     one.keeper.remove(FACTS)
     assert one.files() == one.before
+
+
+def test_a_file_that_its_engine_writes_anew_is_not_fought_over(tmp_path: Path) -> None:
+    one = RuntimeHost(tmp_path)
+    keeper = one.keeper
+
+    def write_anew(_content: bytes | None) -> str:
+        one.write(COMMENTED)
+        return ""
+
+    one.restarter.fails = write_anew
+    state = keeper.keep(FACTS).state
+    assert (state.phase, state.code) == (Phase.FAILED, "config-generated")
+    one.now += 10**6
+    assert keeper.keep(FACTS).state == state
+    assert one.restarter.restarts == 1
+    one.keeper.remove(FACTS)
+    assert one.files() == one.before
+
+
+def test_the_files_of_k3s_are_not_touched_but_lines_in_its_template_count(tmp_path: Path) -> None:
+    path = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
+    one = RuntimeHost(tmp_path, path=path, containerd_config=path)
+    assert one.keeper.keep(FACTS).state.code == "config-generated"
+    assert one.text() == COMMENTED
+    one.write(with_metax(COMMENTED, Wish(program=names.RUNTIME_PROGRAM)))
+    assert one.keeper.keep(FACTS).state.phase is Phase.READY
+    assert one.restarter.restarts == 0
 
 
 def test_a_restart_that_is_left_to_people_is_waited_for(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ fails, the old file goes back and the engine reads that.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -36,6 +37,8 @@ AGAIN_S: Final = 600.0
 """After a change that failed: a restart of the engine is not tried again before."""
 CDI: Final = "cdi"
 WRAPPER: Final = "wrapper"
+_GENERATED: Final = "/var/lib/rancher/"
+"""k3s and RKE2 keep containerd's file there, and write it anew whenever they start."""
 _EMPTY: Final = (b"", b"{}\n")
 
 log = logging.getLogger("tangram.container_runtime")
@@ -173,6 +176,8 @@ class Keeper:
         self._bringing.bring(desired.runtime)
         if current is not None and desired.content == current:
             return self._read_by_engine(engine, config, entry, current, was)
+        if config.path.startswith(_GENERATED):
+            raise _generated(config.path)
         self._check_pause(entry, desired)
         config.check(desired.content, wish)
         self._working(msgspec.structs.replace(known, phase=Phase.WORKING))
@@ -251,6 +256,14 @@ class Keeper:
                 self._restarter.restart(engine)
             except Trouble as trouble:
                 raise self._rolled_back(engine, config, entry, trouble) from None
+            if digest(self._host.read(config.path)) != entry.after:
+                # Another restart would only do it again.
+                self._not_before = math.inf
+                made = _generated(config.path)
+                self._journal.write(
+                    msgspec.structs.replace(entry, step=Step.FAILED, code=made.code, why=made.sentence)
+                )
+                raise made
         self._journal.write(msgspec.structs.replace(entry, step=Step.APPLIED))
 
     def _rolled_back(self, engine: Engine, config: Config, entry: Entry, trouble: Trouble) -> Trouble:
@@ -360,3 +373,11 @@ class Keeper:
                 known, phase=Phase.WAITING if waiting else Phase.FAILED, code=code, why=why
             )
         )
+
+
+def _generated(path: str) -> Trouble:
+    return Trouble(
+        Code.CONFIG_GENERATED,
+        f"{path} is written anew whenever its engine starts, as k3s and RKE2 do; lines that are added to it are lost; "
+        "put the lines of docs/container-runtime.md into its template, and restart the engine",
+    )

@@ -115,16 +115,21 @@ def _end_of(said: bytes) -> str:
 
 
 def _processes(name: str, root: Path) -> Iterator[Running]:
-    """Those that see the same root; a container may run a containerd of its own, which is not the node's."""
+    """Those of this host; a container may run a containerd of its own, which is not the node's."""
     for folder in sorted(Path("/proc").glob("[0-9]*")):
         try:
             program = str((folder / "exe").readlink()).removesuffix(" (deleted)")
-            if program.rpartition("/")[2] != name or not (folder / "root").samefile(root):
+            if program.rpartition("/")[2] != name or not _shares_files(folder / "root", root):
                 continue
             arguments = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
         except OSError:
             continue
         yield Running(program=program, arguments=tuple(arguments[1:-1]))
+
+
+def _shares_files(one: Path, other: Path) -> bool:
+    """Whether two roots are of the same host. Machines in one file system still have a `/run` each."""
+    return one.samefile(other) and (not (other / "run").exists() or (one / "run").samefile(other / "run"))
 
 
 def option_of(arguments: Sequence[str], *names: str) -> str | None:

@@ -13,6 +13,7 @@ class Code(StrEnum):
     ENGINE_SILENT = "engine-silent"
     VERSION_UNKNOWN = "version-unknown"
     CONFIG_SEVERAL = "config-several"
+    CONFIG_GENERATED = "config-generated"
     CONFIG_OVERRIDDEN = "config-overridden"
     VALIDATOR_REFUSED = "validator-refused"
     RESTART_FAILED = "restart-failed"

@@ -31,6 +31,7 @@ from tangram.services.operator.part_pods import PullWords
 from tangram.services.operator.parts.catalogue import DEVICE_CONFIG
 from tangram.services.operator.parts.pods import MANAGER, Site
 from tangram.services.operator.readiness import World, judge
+from tangram.services.operator.remover import Remover
 from tangram.services.operator.upgrader import Upgrader
 from tangram.wire import loose
 from tangram.wire.errors import WireError
@@ -90,7 +91,9 @@ class Operator:
             api, self.recorder.record, leading=self._leads, counted=self.metrics.wrote, clock=clock
         )
         self._upgrader = Upgrader(api, self.recorder.record, leading=self._leads, now=now)
-        self._removing = removing
+        self._removing: Removing = removing or Remover(
+            api, self.recorder.record, self.copies.live, leading=self._leads, now=now
+        )
         self._pull_words = PullWords()
         self._spec: Spec | None = None
         """The last that could be read."""
@@ -254,7 +257,7 @@ class Operator:
 
     async def _remove(self, thing: Object) -> None:
         finalizers = loose.elements(thing["metadata"].get("finalizers"))
-        if self._removing is None or FINALIZER not in finalizers:
+        if FINALIZER not in finalizers:
             return
         sentence = await self._removing.step(thing, self.copies.views())
         if self.copies.operator() is not None and sentence:

@@ -35,7 +35,7 @@ _ROW = re.compile(r"^\| (`[^|]*`)? ?\| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", re.MU
 
 
 def rights() -> list[tuple[Object, bool]]:
-    """The rules of the page, each with whether it is for the whole cluster."""
+    """The rules of the page for chart tangram, each with whether it is for the whole cluster."""
     page = (
         (REPOSITORY / "docs" / "uninstall.md")
         .read_text("utf-8")
@@ -44,6 +44,8 @@ def rights() -> list[tuple[Object, bool]]:
     )
     found: list[tuple[Object, bool]] = []
     for group, resources, verbs, where in _ROW.findall(page):
+        if "chart `metax-operator` only" in where:
+            continue
         kinds, _, named = resources.partition(", named ")
         rule: Object = {
             "apiGroups": [group.strip("`")],

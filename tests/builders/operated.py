@@ -13,7 +13,7 @@ from tangram.kube.election import LeaseName
 from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.services.operator.parts.pods import COMPONENT, Site
-from tangram.services.operator.service import Operator, Removing, Settings
+from tangram.services.operator.service import Operator, Settings
 from tangram.wire.metax_labels import INSTALLED
 from tangram.wire.operator.definition import operator_definition
 from tangram.wire.operator.names import (
@@ -66,6 +66,9 @@ class Operated:
             if error.status != NOT_FOUND:
                 raise
             return {}
+
+    async def delete(self) -> None:
+        await self.api.delete(f"{OBJECTS}/{OBJECT}")
 
     async def edit(self, spec: Mapping[str, Any]) -> None:
         await self.api.merge(f"{OBJECTS}/{OBJECT}", {"spec": dict(spec)})
@@ -176,14 +179,12 @@ async def operated(*, with_kind: bool = True) -> AsyncGenerator[Operated]:
 
 
 @asynccontextmanager
-async def operator_on(
-    scene: Operated, identity: str = "operator_1", removing: Removing | None = None
-) -> AsyncGenerator[Operator]:
+async def operator_on(scene: Operated, identity: str = "operator_1") -> AsyncGenerator[Operator]:
     """The operator, for as long as the block; it gives its Lease back."""
     supervisor = Supervisor()
     settings = Settings(site=SITE, lease=LeaseName(NAMESPACE, "metax-operator"), identity=identity)
     async with Api(scene.api.connection) as api:
-        operator = Operator(settings, api, removing=removing)
+        operator = Operator(settings, api)
         await operator.start(supervisor)
         try:
             yield operator

@@ -87,7 +87,7 @@ async def test_nothing_is_written_at_rest() -> None:
             await scene.bring_up("n1")
             await scene.status(is_ready)
             await until(lambda: operator.unready() == [])
-            before = await everything(scene)
+            before = await at_rest(scene)
             looks = operator.metrics.registry.get_sample_value("tangram_operator_looks_total") or 0.0
 
             def looked_again() -> bool:
@@ -102,6 +102,17 @@ async def test_nothing_is_written_at_rest() -> None:
                 lambda: (operator.metrics.registry.get_sample_value("tangram_operator_looks_total") or 0) > 2
             )
             assert await everything(scene) == before, "nor after a restart"
+
+
+async def at_rest(scene: Operated) -> dict[str, str]:
+    """Everything, once the controllers are done too."""
+
+    async def look() -> dict[str, str] | None:
+        before = await everything(scene)
+        await asyncio.sleep(0.3)
+        return before if await everything(scene) == before else None
+
+    return await eventually(look)
 
 
 async def everything(scene: Operated) -> dict[str, str]:

@@ -10,8 +10,9 @@ import asyncio
 import datetime as dt
 import logging
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 import msgspec
 
@@ -25,7 +26,6 @@ from tangram.services.operator.applying import ABOUT, Applier
 from tangram.services.operator.copies import NODES, OBJECTS, Copies
 from tangram.services.operator.keeping import keep_parts
 from tangram.services.operator.metrics import Metrics
-from tangram.services.operator.node_views import NodeView
 from tangram.services.operator.own_kind import keep_own_kind
 from tangram.services.operator.part_pods import PullWords
 from tangram.services.operator.parts.catalogue import DEVICE_CONFIG
@@ -58,14 +58,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """New in every process."""
 
 
-class Removing(Protocol):
-    """What is done when the object is being deleted."""
-
-    async def step(self, operator: Object, nodes: Sequence[NodeView]) -> str:
-        """One look and what follows from it; the sentence says how far it is. The last step drops the finalizer."""
-        ...
-
-
 class Operator:
     """`start` begins everything; `unready` says what keeps an installation from being complete, or us from working."""
 
@@ -74,7 +66,6 @@ class Operator:
         settings: Settings,
         api: Api,
         *,
-        removing: Removing | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
     ) -> None:
@@ -91,9 +82,7 @@ class Operator:
             api, self.recorder.record, leading=self._leads, counted=self.metrics.wrote, clock=clock
         )
         self._upgrader = Upgrader(api, self.recorder.record, leading=self._leads, now=now)
-        self._removing: Removing = removing or Remover(
-            api, self.recorder.record, self.copies.live, leading=self._leads, now=now
-        )
+        self._remover = Remover(api, self.recorder.record, self.copies.live, leading=self._leads, now=now)
         self._pull_words = PullWords()
         self._spec: Spec | None = None
         """The last that could be read."""
@@ -154,11 +143,9 @@ class Operator:
                     self._failed(str(error))
                     pause = min(2 * pause, LONGEST_PAUSE_S)
             await asyncio.sleep(pause)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_S):
                     await self._woken.wait()
-            except TimeoutError:
-                pass
 
     async def look(self) -> None:
         """Go through everything once. Raises `ApiError` and `ApiUnreachable`: then look again later."""
@@ -256,12 +243,20 @@ class Operator:
             await self._patch({"metadata": metadata})
 
     async def _remove(self, thing: Object) -> None:
-        finalizers = loose.elements(thing["metadata"].get("finalizers"))
-        if FINALIZER not in finalizers:
+        if FINALIZER not in loose.elements(thing["metadata"].get("finalizers")):
             return
-        sentence = await self._removing.step(thing, self.copies.views())
-        if self.copies.operator() is not None and sentence:
-            await self._report(thing, reporting.removing(thing, sentence, self._now()))
+        await self._see_all_of_ours(thing)
+        sentence = await self._remover.step(thing, self.copies.views())
+        await self._report(thing, reporting.removing(thing, sentence, self._now()))
+
+    async def _see_all_of_ours(self, thing: Object) -> None:
+        """What is not seen is not removed: the ConfigMap that is only followed where the spec gives it."""
+        plugin = loose.members(loose.members(thing.get("spec")).get("devicePlugin"))
+        if plugin.get("deviceConfig") and self._supervisor is not None:
+            self.copies.follow_device_config(self._supervisor)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(EVERY_S):
+                    await self.copies.device_configs.synced.wait()
 
     async def _report(self, thing: Object, status: Status) -> None:
         self.metrics.tell(status)

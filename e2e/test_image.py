@@ -24,6 +24,7 @@ from shipping.image.building import BUDGET, sbom_name
 from shipping.image.cachefolder import cache_folder
 from shipping.image.downloads import one_program
 from shipping.image.platforms import PLATFORMS, of_this_machine, platform_named
+from shipping.image.programs import PLACE_IN_IMAGE as PROGRAMS
 from shipping.image.progress import Progress
 from testbed.api import path_of
 from testbed.box import REPOSITORY
@@ -94,6 +95,10 @@ def test_the_image_of_the_other_platform_starts_under_an_emulator(made: Made, tm
     assert version.strip() == made.version
     assert "numpy" in modules
     assert modules.splitlines()[-1] == other.machine
+    programs = tmp_path / PROGRAMS
+    assert _output([emulator, programs / "mx-payload", "version"]).strip() == f"mx-payload {made.version}"
+    said = _output([emulator, programs / "mx-container-runtime", "--mx-version"])
+    assert said.strip() == f"mx-container-runtime {made.version}"
 
 
 def test_a_build_from_the_same_inputs_is_the_same_image(

@@ -49,6 +49,11 @@ app.command("tangram.cli.hardware.doctor:doctor", name="doctor", help=hardware.D
 app.command("tangram.cli.installing.preflight:preflight", name="preflight", help=installing.PREFLIGHT)
 app.command("tangram.cli.installing.verify:verify", name="verify", help=installing.VERIFY)
 app.command("tangram.cli.installing.cleanup:cleanup", name="cleanup", help=installing.CLEANUP)
+app.command(
+    "tangram.cli.installing.remove_operator:remove_operator",
+    name="remove-operator",
+    help=installing.REMOVE_OPERATOR,
+)
 app.command("tangram.cli.migrating.app:app", name="migrate", help=migrating.MIGRATE)
 app.command("tangram.cli.images.app:app", name="images", help=images.IMAGES)
 app.command("tangram.cli.agents.operator:operator", name="operator", help=operator_manual.OPERATOR)

@@ -146,7 +146,7 @@ def test_everything_goes_in_order_and_nodes_are_as_before() -> None:
     assert removal.cluster.view("n1").removing
     removal.say("n1", Phase.REMOVED, Phase.REMOVED)
     removal.look()
-    assert removal.sentence == "0 of 1 nodes are clean; n1 waits: container-runtime: says ready"
+    assert removal.sentence == "0 of 1 nodes are clean; n1 waits: container-runtime says ready"
     assert "metax-driver-manager" in removal.present
     removal.say("n1", runtime=Phase.REMOVED)
     removal.look()
@@ -167,7 +167,7 @@ def test_a_node_that_is_away_is_passed_over_with_a_word_and_its_labels_go_all_th
     removal.add_node("n2", ready=False)
     rounds(removal, 4, lambda: removal.agents_clean("n1"))
     assert removal.sentence.startswith(
-        "1 of 2 nodes are clean; n2 waits: the node is not ready (driver-manager: "
+        "1 of 2 nodes are clean; n2 waits: the node is not ready, driver-manager "
     )
     removal.look(60)
     assert "n2 waits" in removal.sentence
@@ -190,9 +190,9 @@ def test_a_node_that_works_is_given_more_time_than_one_that_is_silent() -> None:
     removal.say("n2", Phase.WORKING, why="unloading")
     removal.look(200)
     assert removal.sentence == (
-        "0 of 2 nodes are clean; n1 is passed over: driver-manager: says ready; MXMACA: says ready; "
-        "container-runtime: says ready; n2 waits: driver-manager: says working, unloading; MXMACA: says ready; "
-        "container-runtime: says ready"
+        "0 of 2 nodes are clean; "
+        "n2 waits: driver-manager says working (unloading), MXMACA says ready, container-runtime says ready; "
+        "n1 is passed over: driver-manager says ready, MXMACA says ready, container-runtime says ready"
     )
     removal.look(900)
     rounds(removal)

@@ -65,3 +65,18 @@ with the reason (docs/uninstall.md).
 Exit status: 0 all is removed, 1 something could not be, 2 the command line
 could not be read.
 """
+
+REMOVE_OPERATOR: Final = """Delete the ClusterOperator and wait until every node is as it was before.
+
+The chart does it by itself, before anything else is uninstalled:
+  tangram remove-operator
+  tangram remove-operator -n metax-operator --timeout 30m
+
+For programs (docs/operator-upgrades.md):
+  tangram remove-operator -o json
+
+The operator does the work and must run. A node that is away or silent is
+passed over after two minutes, with an event; annotation
+tangram.dev/operator.remove-limit on the object says otherwise.
+Exit status: 0 it is gone, 1 it is not, 2 the command line could not be read.
+"""

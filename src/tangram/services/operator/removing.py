@@ -21,7 +21,7 @@ from tangram.services.operator.objects import Name, is_ours, last_editor, name_o
 from tangram.services.operator.parts import driver_manager, gpu_device, payloads
 from tangram.services.operator.parts.container_runtime import NAME as CONTAINER_RUNTIME
 from tangram.services.operator.parts.pods import COMPONENT
-from tangram.services.operator.removing_notes import Answer, Stand, sentence_of
+from tangram.services.operator.removing_notes import Answer, Stand, passed_over, sentence_of
 from tangram.units.durations import DurationError, parse_duration
 from tangram.wire import loose
 from tangram.wire.operator.names import DRIVER_CONFIG
@@ -105,41 +105,44 @@ def plan_removal(
     here = [thing for thing in first if not _is_late(thing, now, limits.leave)]
     if here:
         return Plan(steps=_deletions(here), sentence=f"{_names(here)} must leave first")
-    agents = ANSWERING & {_part(thing) for thing in ours if not _is_going(thing)}
+    answering = [thing for thing in ours if _part(thing) in ANSWERING]
+    agents = frozenset(map(_part, answering))
     asked = [view for view in nodes if view.managed and agents]
     answers = tuple(_answer(view, agents, now, limits) for view in asked)
     unasked = tuple(Ask(view) for view in asked if not view.removing or view.removal_asked is None)
-    if unasked or any(answer.stand is Stand.WAITING for answer in answers):
+    # Once they were told to go, nobody is left who could answer.
+    waiting = bool(unasked) or any(answer.stand is Stand.WAITING for answer in answers)
+    if waiting and not any(map(_is_going, answering)):
         return Plan(steps=unasked, answers=answers, sentence=sentence_of(answers))
     rest = [thing for thing in ours if _part(thing) not in FIRST]
     here = [thing for thing in rest if not _is_late(thing, now, limits.leave)]
     if here:
-        return Plan(steps=_deletions(here), answers=answers, sentence=f"{_names(here)} must leave")
+        told = "; ".join((f"{_names(here)} must leave", *passed_over(answers)))
+        return Plan(steps=_deletions(here), answers=answers, sentence=told)
     if nodes:
         steps = tuple(Clear(view) for view in nodes)
-        return Plan(
-            steps=steps, answers=answers, sentence=f"labels and annotations go from {len(nodes)} nodes"
-        )
+        told = "; ".join((f"labels and annotations go from {len(nodes)} nodes", *passed_over(answers)))
+        return Plan(steps=steps, answers=answers, sentence=told)
     return Plan(steps=(Drop(),), sentence="everything is removed")
 
 
 def _answer(view: NodeView, agents: frozenset[str], now: dt.datetime, limits: Limits) -> Answer:
     """What the agents of a node have said to the wish that they clean up."""
-    waits = tuple(_unfinished(view, agents))
+    waits = tuple(unfinished(view, agents))
     if not waits:
         left = "; ".join(filter(None, (_left(state) for state in (view.driver, view.maca, view.runtime))))
         return Answer(view.name, Stand.DONE, left)
-    told = "; ".join(f"{who}: {why}" for who, why, _ in waits)
+    told = ", ".join(f"{who} {why}" for who, why, _ in waits)
     working = view.ready and any(at_it for _, _, at_it in waits)
     limit = limits.working if working else limits.silent
     waited = (now - view.removal_asked).total_seconds() if view.removal_asked else 0.0
     if not view.ready:
-        told = f"the node is not ready ({told})"
+        told = f"the node is not ready, {told}"
     stand = Stand.SKIPPED if view.removing and waited > limit else Stand.WAITING
     return Answer(view.name, stand, told)
 
 
-def _unfinished(view: NodeView, agents: frozenset[str]) -> Iterable[tuple[str, str, bool]]:
+def unfinished(view: NodeView, agents: frozenset[str] = ANSWERING) -> Iterable[tuple[str, str, bool]]:
     """Who has not answered yet, what they say, and whether they are at it."""
     if driver_manager.NAME in agents:
         for part, state in ((driver_manager.NAME, view.driver), ("MXMACA", view.maca)):
@@ -153,7 +156,7 @@ def _unfinished(view: NodeView, agents: frozenset[str]) -> Iterable[tuple[str, s
 def _says(state: Any) -> str:  # noqa: ANN401 - one of three records with the same fields
     if state is None:
         return "says nothing"
-    return f"says {state.phase}" + (f", {state.why}" if state.why else "")
+    return f"says {state.phase}" + (f" ({state.why})" if state.why else "")
 
 
 def _left(state: Any) -> str:  # noqa: ANN401 - the same

@@ -13,6 +13,7 @@ from tangram.units.ids import NodeName
 
 MOST_TOLD: Final = 6
 SKIPPED: Final = "GpuOperatorNodeSkipped"
+PASSED_OVER: Final = "is passed over"
 LEFT: Final = "GpuOperatorNodeLeftovers"
 
 
@@ -32,12 +33,22 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def sentence_of(answers: Sequence[Answer]) -> str:
-    """`3 of 5 nodes are clean; n2 waits: driver-manager: says working; n3 is passed over: ...`."""
+    """`3 of 5 nodes are clean; n2 waits: driver-manager says working; n3 is passed over: ...`."""
     done = sum(answer.stand is Stand.DONE for answer in answers)
-    words = {Stand.WAITING: "waits", Stand.SKIPPED: "is passed over"}
-    told = [f"{each.node} {words[each.stand]}: {each.why}" for each in answers if each.stand in words]
-    more = [f"and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
-    return "; ".join([f"{done} of {len(answers)} nodes are clean", *told[:MOST_TOLD], *more])
+    waits = _some([f"{each.node} waits: {each.why}" for each in answers if each.stand is Stand.WAITING])
+    return "; ".join((f"{done} of {len(answers)} nodes are clean", *waits, *passed_over(answers)))
+
+
+def passed_over(answers: Sequence[Answer]) -> list[str]:
+    """A word about every node that nobody waits for any more, or about the first of them."""
+    return _some(
+        [f"{each.node} {PASSED_OVER}: {each.why}" for each in answers if each.stand is Stand.SKIPPED]
+    )
+
+
+def _some(told: list[str]) -> list[str]:
+    more = len(told) - MOST_TOLD
+    return [*told[:MOST_TOLD], f"and {more} more"] if more > 0 else told
 
 
 def event_of(answer: Answer) -> Event | None:

@@ -6,26 +6,25 @@ it back. Names are made unique by the `unique` fixture, so tests of one worker n
 
 import itertools
 import re
-import shutil
 from collections.abc import AsyncIterator, Callable, Generator
 
 import pytest
 import pytest_asyncio
 
+from e2e import operator_kit
 from e2e.agent_kit import AgentNode
 from e2e.agent_view_kit import empty, kept
 from e2e.helm_kit import Shipped, ship
+from e2e.logs_kit import keep_logs
 from e2e.scheduler_kit import Placement, placing
 from e2e.scheduling_kit import Scheduling, extended
 from testbed.api import ApiRefused, path_of
 from testbed.binaries import find_binaries
-from testbed.box import REPOSITORY, refuse_unfit_machine
+from testbed.box import refuse_unfit_machine
 from testbed.cluster import Cluster
 from testbed.errors import BedError
 from testbed.manifests import is_gone
 from testbed.options import Options
-
-KEPT_LOGS = REPOSITORY / ".e2e-logs"
 
 _counter = itertools.count(1)
 _running: list[Cluster] = []
@@ -46,12 +45,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """A cluster is gone minutes before a person reads why a test failed, so what its components printed is kept."""
     report = yield
     if report.failed:
-        for cluster in _running:
-            kept = KEPT_LOGS / re.sub(r"\W+", "-", item.nodeid) / cluster.box.folder.name
-            shutil.copytree(cluster.box.folder.logs, kept, dirs_exist_ok=True)
-            report.sections.append(
-                ("logs", f"What the components printed is kept in {kept.relative_to(REPOSITORY)}.")
-            )
+        for cluster in (*_running, *operator_kit.OPEN):
+            kept = keep_logs(cluster, item.nodeid)
+            report.sections.append(("logs", f"What the components printed is kept in {kept}."))
     return report
 
 

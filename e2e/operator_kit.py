@@ -13,6 +13,7 @@ from typing import Any
 
 from e2e.agent_kit import TANGRAM
 from e2e.helm_kit import DRIVER, Helm, Shipped, load, serve_cards
+from e2e.logs_kit import keep_logs
 from e2e.operator_view_kit import GPU, condition_of, serves
 from e2e.scheduling_kit import poll_until
 from shipping.image.building import REPOSITORY
@@ -34,6 +35,8 @@ OBJECT = f"/apis/{names.API_VERSION}/{names.PLURAL}/{names.OBJECT}"
 BARE = "tangram: cards/v1\nmodule: none\ncards: [{product: C500, count: 2}]\n"
 PARTS = ("gpu-label", "container-runtime", "payloads", "driver-manager", "gpu-device")
 CONTROLLER = "metax-operator-controller"
+OPEN: list[Cluster] = []
+"""The clusters of this worker, for those who keep what was printed there."""
 
 
 def values(driver: str = OLD, **more: object) -> dict[str, Any]:
@@ -129,7 +132,7 @@ class Operated:
         return await self.cluster.command([TANGRAM, *words])
 
     async def status(self) -> Finished:
-        return await self.tangram("status", "operator", "-n", NAMESPACE)
+        return await self.tangram("status", "operator")
 
     async def events(self, reason: str = "") -> list[str]:
         """What was told, in any namespace: events of things without a namespace are in `default`."""
@@ -203,7 +206,14 @@ async def operated(
         await cluster.load_image(maca_image(maca_name(), version=MACA))
         for node in cluster.nodes:
             await serve_cards(cluster, node, cards)
-        yield Operated(cluster, shipped, Helm(cluster, release="metax-operator", namespace=NAMESPACE))
+        OPEN.append(cluster)
+        try:
+            yield Operated(cluster, shipped, Helm(cluster, release="metax-operator", namespace=NAMESPACE))
+        except BaseException:
+            keep_logs(cluster, "operator")
+            raise
+        finally:
+            OPEN.remove(cluster)
 
 
 async def removed(cluster: Cluster, *pods: str) -> None:

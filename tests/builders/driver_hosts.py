@@ -301,9 +301,8 @@ class Host:
         own = OwnNode(NODE)
         own.known, own.labels, own.annotations = True, self.labels, self.annotations
         own.allocatable = self.allocatable
-        recovered = recover(self.disk, self.kernel.loaded(), self.boot)
+        recovered = recover(self.disk, self.kernel.loaded(), self.boot, self._user)
         self.recovered = recovered
-        in_use = self.users.get
         looker = Looker(
             self.kernel,
             self.kernel.open,
@@ -314,7 +313,7 @@ class Host:
             signed_by=self.signed_by,
             limit=60.0,
         )
-        doer = Doer(self.disk, self.kernel, recovered.journal, self.boot, lambda name: in_use(name, ""))
+        doer = Doer(self.disk, self.kernel, recovered.journal, self.boot, self._user)
         telling = Telling(own, self.events.append)
         telling.before()
         self.doer = doer
@@ -349,6 +348,9 @@ class Host:
         self.pending = decision.pending
         self.states.append(state)
         self.fuse.point()
+
+    def _user(self, name: str) -> str:
+        return self.users.get(name, "")
 
     async def _busy(self) -> Busy:
         return Busy(trouble=self.busy_trouble) if self.busy_trouble else Busy(pods=self.kernel.holders)

@@ -7,7 +7,18 @@ from builders.commands import run
 
 @pytest.mark.parametrize(
     "command",
-    ["gpu-device", "gpu-label", "gpu-aware", "gpu-aware enable", "gpu-aware disable", "cordon", "uncordon"],
+    [
+        "gpu-device",
+        "gpu-label",
+        "driver-manager",
+        "operator",
+        "status operator",
+        "gpu-aware",
+        "gpu-aware enable",
+        "gpu-aware disable",
+        "cordon",
+        "uncordon",
+    ],
 )
 def test_help_shows_examples_and_exit_statuses(command: str) -> None:
     answer = run(*command.split(), "--help")

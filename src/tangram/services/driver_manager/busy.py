@@ -19,6 +19,7 @@ from tangram.wire import loose
 
 DOMAIN: Final = "metax-tech.com/"
 SOCKET: Final = "/var/lib/kubelet/pod-resources/kubelet.sock"
+ANSWER_S: Final = 5.0
 _ENDED: Final = ("Succeeded", "Failed")
 
 log = logging.getLogger("tangram.driver-manager")
@@ -37,7 +38,7 @@ class Holders:
 
     async def __call__(self) -> Busy:
         try:
-            held = await self._client.held()
+            held = await self._client.held(ANSWER_S)
         except KubeletSilent as error:
             return Busy(trouble=str(error))
         pods = sorted({(each.namespace, each.pod) for each in held if each.resource.startswith(DOMAIN)})

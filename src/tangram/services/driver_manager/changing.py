@@ -72,7 +72,9 @@ def _looking(facts: Facts, change: Change) -> Decision:
     if problem is None:
         wanted = splitting(facts)
         if wanted.count is not None and wanted.problem is None and not change.undoing:
-            return _guarded(facts, change, Split(wanted.count))
+            # A driver that was just loaded must not wait for what else is wished.
+            otherwise = None if change.only_splits else _finish(facts, change)
+            return _guarded(facts, change, Split(wanted.count), otherwise)
         if change.undoing and change.only_splits and _split_now(facts):
             return _guarded(facts, change, Split(facts.journal.functions or 0))
         return _doing(facts, change, _finish(facts, change))
@@ -109,7 +111,7 @@ def _split_now(facts: Facts) -> bool:
     return any(card.now != (facts.journal.functions or 0) for card in facts.functions)
 
 
-def _guarded(facts: Facts, change: Change, step: Step) -> Decision:
+def _guarded(facts: Facts, change: Change, step: Step, otherwise: Step | None = None) -> Decision:
     """A step that pulls cards from under whoever uses them: only when nobody can."""
     running = running_in(facts)
     untouched = not change.undoing and running is not None and _is(running, change.back)
@@ -131,6 +133,8 @@ def _guarded(facts: Facts, change: Change, step: Step) -> Decision:
     if facts.busy.is_idle:
         return _doing(facts, change, step)
     who = facts.busy.trouble or f"held by {', '.join(facts.busy.pods[:3])}"
+    if otherwise is not None:
+        return _doing(facts, change, otherwise)
     if untouched:
         return _doing(facts, change, Drop(f"cards of this node were taken meanwhile: {who}"))
     return _doing(facts, change, None, f"cards of this node are in use, {who}", pending=True)

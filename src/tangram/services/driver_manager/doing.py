@@ -143,7 +143,7 @@ class Doer:
         )
 
     def _link(self, version: str) -> None:
-        tidy(self._disk, _DRIVER)
+        tidy(self._disk, _DRIVER, self._in_use)
         if not version:
             unpoint(self._disk, _DRIVER)
             if self.journal.aside:
@@ -225,7 +225,7 @@ class Doer:
                 left.append(f"{OPT}/{name} stays, {user} uses it")
             else:
                 discard(self._disk, name)
-        tidy(self._disk, _DRIVER)
+        tidy(self._disk, _DRIVER, self._in_use)
         remove_journal(self._disk)
         self.journal = EMPTY
         self.left = "; ".join(left)

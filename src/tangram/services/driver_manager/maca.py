@@ -85,7 +85,7 @@ class Maca:
 
     def tidy(self) -> None:
         """Throw away what was under way when somebody was killed."""
-        tidy(self._disk, _MACA)
+        tidy(self._disk, _MACA, self._in_use)
 
     def look(self) -> tuple[_Found, ...]:
         """Every payload that is named, in its order."""
@@ -214,7 +214,7 @@ class Maca:
 
     def _remove(self) -> list[str]:
         unpoint(self._disk, _MACA)
-        tidy(self._disk, _MACA)
+        tidy(self._disk, _MACA, self._in_use)
         left: list[str] = []
         for version in installed_in(self._disk, _MACA):
             user = self._discard(version)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from tangram.drivers.modules.protocol import LoadedModule
@@ -28,9 +30,9 @@ class Recovered(msgspec.Struct, frozen=True):
     """What people should know."""
 
 
-def recover(disk: Disk, loaded: LoadedModule | None, boot: str) -> Recovered:
+def recover(disk: Disk, loaded: LoadedModule | None, boot: str, in_use: Callable[[str], str]) -> Recovered:
     """What this host was left in. Raises `ProblemError` for a disk that cannot be read."""
-    tidy(disk, PayloadKind.DRIVER)
+    tidy(disk, PayloadKind.DRIVER, in_use)
     journal = read_journal(disk)
     if journal is not None:
         return Recovered(journal)

@@ -39,6 +39,8 @@ from tangram.wire.operator.policies import DeployPolicy
 
 NODES: Final = "/api/v1/nodes"
 COMPONENT: Final = "driver-manager"
+EVENTS_S: Final = 2.0
+"""At the end, for events that are still to be written."""
 
 log = logging.getLogger("tangram.driver-manager")
 
@@ -76,7 +78,9 @@ async def serve(
 
         own = OwnNode(settings.node, due)
         telling = Telling(own, recorder.record)
-        recovered = await in_background(lambda: recover(disk, _loaded(loader), boot), "reading-the-journal")
+        recovered = await in_background(
+            lambda: recover(disk, _loaded(loader), boot, in_use), "reading-the-journal"
+        )
         if recovered.remark:
             log.warning("%s", recovered.remark)
             telling.warn("JournalUnreadable", recovered.remark)
@@ -140,7 +144,7 @@ async def serve(
             supervisor.vital("keeping MXMACA", keeper.run())
             try:
                 # Whatever is under way is finished by who starts next, from the journal.
-                return await supervisor.until_stopped()
+                return await supervisor.until_stopped(recorder.flush, limit=EVENTS_S)
             finally:
                 await holders.close()
 
@@ -161,4 +165,7 @@ def _loaded(loader: ModuleLoader) -> LoadedModule | None:
 
 
 def _users_below(disk: Disk) -> Callable[[str], str]:
-    return lambda name: user_of(disk.at("/proc"), name)
+    """By the host's processes, which are below its root, or are ours to see as well (hostPID)."""
+    of_host = disk.at("/proc")
+    proc = of_host if (of_host / "1").exists() else Path("/proc")
+    return lambda name: user_of(proc, name)

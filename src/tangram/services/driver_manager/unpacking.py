@@ -10,7 +10,7 @@ link's name, a folder or a link of its own, is moved aside under a name of its o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -138,11 +138,14 @@ def discard(disk: Disk, name: str) -> None:
         disk.remove_tree(gone)
 
 
-def tidy(disk: Disk, kind: PayloadKind) -> None:
-    """Throw away what was under way when somebody was killed."""
+def tidy(disk: Disk, kind: PayloadKind, in_use: Callable[[str], str]) -> None:
+    """Throw away what was under way when somebody was killed, but for what a container has mounted."""
     prefix = f".{PREFIXES[kind]}"
     for name in disk.names_in(OPT):
-        if name.startswith(prefix) and name.endswith((".new", ".gone")):
+        unfinished, unwanted = name.endswith(".new"), name.endswith(".gone")
+        if not name.startswith(prefix) or not (unfinished or unwanted):
+            continue
+        if unfinished or not in_use(name.removeprefix(".").removesuffix(".gone")):
             disk.remove_tree(f"{OPT}/{name}")
     disk.remove(_next_link(kind))
 

@@ -12,11 +12,11 @@ From outside, with an image and a namespace of your own:
   tangram operator --kubeconfig ~/.kube/config --namespace metax-operator \\
     --image registry.example/gpu/tangram:1.2.3 --log-dir ''
 
-What it keeps is said in one object, and how far it is stands in its status:
-  kubectl get clusteroperator cluster-operator
-  tangram status operator
+To see what it does, and why:
+  tangram operator --log-level debug --log-format text
 
-docs/operator.md says what each field means and what each state is.
+What it keeps is said in one object (kubectl get clusteroperator), and how far
+it is in that object's status: 'tangram status operator'. what each field means and what each state is.
 Exit status: 0 told to end, 1 failed or another replica leads now, 2 the
 command line could not be read.
 """

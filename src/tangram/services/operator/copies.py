@@ -76,13 +76,13 @@ class Copies:
         self.driver_configs: Final = self._config_map(DRIVER_CONFIG)
         self.device_configs: Final = self._config_map(CONFIG_MAPS[0])
         self.nodes: Final = Informer(
-            api, NODES, lambda _: changed(), keep=_seen_node, troubled=self._troubled("nodes"), clock=clock
+            api, NODES, lambda _: changed(), keep=seen_node, troubled=self._troubled("nodes"), clock=clock
         )
         self.pods: Final = Informer(
             api,
             PODS,
             lambda _: changed(),
-            keep=_seen_pod,
+            keep=seen_pod,
             query=NOT_ENDED,
             troubled=self._troubled("pods"),
             clock=clock,
@@ -217,7 +217,8 @@ def is_concerned(node: SeenNode) -> bool:
     return node.installed == "true" or is_ours(node.view)
 
 
-def _seen_node(thing: Object) -> SeenNode:
+def seen_node(thing: Object) -> SeenNode:
+    """What is kept of a node. Never raises."""
     labels = loose.text_map(loose.members(thing.get("metadata")).get("labels"))
     return SeenNode(
         view=node_view(thing),
@@ -227,7 +228,8 @@ def _seen_node(thing: Object) -> SeenNode:
     )
 
 
-def _seen_pod(thing: Object) -> SeenPod:
+def seen_pod(thing: Object) -> SeenPod:
+    """What is kept of a pod. Never raises."""
     metadata = loose.members(thing.get("metadata"))
     labels = loose.text_map(metadata.get("labels"))
     ours = all(labels.get(key) == value for key, value in _SCHEDULER.items())

@@ -50,8 +50,9 @@ def cases(chart: str) -> list[Case]:
     plain = Case(chart=chart, name=DEFAULT, values=_NEEDED.get(chart, {}), namespace=home, release=chart)
 
     def another(name: str, **changed: Any) -> Case:  # noqa: ANN401 - whatever a case has
-        of_its_own: dict[str, Any] = {"on": DEFAULT, "values": {}} | changed
-        return msgspec.structs.replace(plain, name=name, **of_its_own)
+        changed.setdefault("on", DEFAULT)
+        changed.setdefault("values", {})
+        return msgspec.structs.replace(plain, name=name, **changed)
 
     return [
         plain,

@@ -7,19 +7,16 @@ by their place in the file.
 import hashlib
 import shlex
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from shipping.bundle.errors import BundleError
+from shipping.bundle.script import script_from
 from shipping.bundle.unpacking import Running, running_on
 from shipping.image.platforms import PLATFORMS
 from shipping.image.recipe import PYTHON
 from tangram.services.images.archive import opened
 
 HEADER: Final = Path(__file__).with_name("header.sh")
-_ROOM: Final = 4096
-"""The script is filled up to a multiple of it, so that its own length does not move what it says about it."""
 _PIECE: Final = 1 << 20
 
 
@@ -56,14 +53,8 @@ def script_of(running: list[Running], version: str, size: int, digest: str) -> b
         "CASES": "\n".join(_case(one) for one in running),
         "MACHINES": " and ".join(one.platform.machine for one in running),
     }
-    place = _ROOM
-    while True:
-        text = _filled(HEADER.read_text("utf-8"), {**values, "PAYLOAD_AT": str(place)}).encode("ascii")
-        if len(text) < place:
-            # Comment lines: a shell that reads on by mistake finds nothing to do.
-            missing = place - len(text)
-            return text + b"#" * (missing - 1) + b"\n"
-        place += _ROOM
+    title, file = f"Tangram {version}", run_file_name(version)
+    return script_from(HEADER, values, title=title, file=file)
 
 
 def _architecture(one: Running) -> str:
@@ -85,11 +76,3 @@ def _case(one: Running) -> str:
         "        ;;",
     ]
     return "\n".join(lines)
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        if f"@{name}@" not in text:
-            raise BundleError(f"{HEADER} has no place for {name}: it must say @{name}@ somewhere.")
-        text = text.replace(f"@{name}@", value)
-    return text

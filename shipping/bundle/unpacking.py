@@ -55,8 +55,17 @@ class Running:
         return sum(part.unpacked for part in self.parts)
 
 
-def running_on(platform: Platform, archive: Archive) -> Running:
-    """How the tool runs on this platform out of the archive of the image."""
+def running_on(
+    platform: Platform,
+    archive: Archive,
+    *,
+    not_needed: tuple[str, ...] = NOT_NEEDED,
+    also: tuple[str, ...] = ("etc/ssl",),
+) -> Running:
+    """How a tool runs on this platform out of the archive of the image.
+
+    `not_needed` are packages it does without, `also` is what it takes from the system beside Python.
+    """
     (image,) = archive.images
     found = [one for one in image.platforms if one.platform.architecture == platform.name]
     if len(found) != 1 or len(found[0].layers) != 3:
@@ -69,9 +78,9 @@ def running_on(platform: Platform, archive: Archive) -> Running:
         _part(
             archive,
             system,
-            lambda _: [f"usr/bin/python{PYTHON}", f"usr/lib/python{PYTHON}", libraries, "etc/ssl"],
+            lambda _: [f"usr/bin/python{PYTHON}", f"usr/lib/python{PYTHON}", libraries, *also],
         ),
-        _part(archive, packages, _needed_packages),
+        _part(archive, packages, lambda names: _needed_packages(names, not_needed)),
         _part(archive, own, _programs_and_modules),
     )
     return Running(platform, parts, f"{libraries}/{platform.loader.rpartition('/')[2]}", libraries)
@@ -85,12 +94,13 @@ def _part(archive: Archive, layer: Descriptor, choose: Callable[[Iterable[str]],
     if gone := [path for path in paths if path not in sizes]:
         raise BundleError(f"{', '.join(gone)} is not in the image, and the tool cannot run without it.")
     unpacked = sum(
-        -(-size // _BLOCK) * _BLOCK + _BLOCK for name, size in sizes.items() if _is_below(name, paths)
+        -(-size // _BLOCK) * _BLOCK + _BLOCK for name, size in sizes.items() if is_below(name, paths)
     )
     return Part(archive.place(layer), layer.size, tuple(paths), unpacked)
 
 
-def _is_below(name: str, paths: Iterable[str]) -> bool:
+def is_below(name: str, paths: Iterable[str]) -> bool:
+    """Whether this name is one of the paths, or of something in one of them."""
     return any(name == path or name.startswith(f"{path}/") for path in paths)
 
 
@@ -98,16 +108,16 @@ def _programs_and_modules(names: Iterable[str]) -> list[str]:
     """What of our own layer is no documentation: the uppermost entries."""
     found: list[str] = []
     for name in sorted(names):
-        if name.startswith("usr/local/") and not _is_below(name, found):
+        if name.startswith("usr/local/") and not is_below(name, found):
             found.append(name)
     return found
 
 
-def _needed_packages(names: Iterable[str]) -> list[str]:
+def _needed_packages(names: Iterable[str], not_needed: tuple[str, ...]) -> list[str]:
     prefix = f"{MODULES}/"
     found = {name.removeprefix(prefix).partition("/")[0] for name in names if name.startswith(prefix)}
-    if gone := sorted(set(NOT_NEEDED) - found):
+    if gone := sorted(set(not_needed) - found):
         raise BundleError(
             f"{', '.join(gone)} is not in the image: take it out of NOT_NEEDED in shipping/bundle/unpacking.py."
         )
-    return [f"{prefix}{name}" for name in sorted(found - set(NOT_NEEDED))]
+    return [f"{prefix}{name}" for name in sorted(found - set(not_needed))]

@@ -10,7 +10,6 @@ import asyncio
 import copy
 import datetime as dt
 from collections.abc import Callable
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -25,7 +24,7 @@ from msgspec.structs import replace
 
 from builders.operated_cluster import NODES, Crash, Object, OperatedCluster, wishing
 from tangram.kube.errors import ApiUnreachable
-from tangram.services.operator.node_views import gpu_pod, node_view, node_views
+from tangram.services.operator.node_views import NodeView, gpu_pod, node_view, node_views
 from tangram.services.operator.upgrader import Upgrader
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import Phase, UpgradePhase
@@ -63,6 +62,7 @@ class Upgrades(RuleBasedStateMachine):
         self.copied_nodes: list[Object] = []
         self.copied_pods: list[Object] = []
         self.events: list[str] = []
+        self.nodes_at_look = 0
         self.restart()
 
     @initialize(
@@ -99,6 +99,7 @@ class Upgrades(RuleBasedStateMachine):
 
     def operate(self) -> None:
         views = node_views(self.copied_nodes, map(gpu_pod, self.copied_pods))
+        self.nodes_at_look = len(self._counted())
         try:
             asyncio.run(self.upgrader.step(views, self.policy))
         except (Crash, ApiUnreachable):
@@ -297,17 +298,22 @@ class Upgrades(RuleBasedStateMachine):
             assert not after.held
         assert after.held <= after.unschedulable or not before.unschedulable
 
-    def _judge_begun(self, before: Any) -> None:  # noqa: ANN401 - a view
+    def _judge_begun(self, before: NodeView) -> None:
         assert before.ready
+        assert before.driver is not None
         assert not before.unschedulable
         assert not self.policy.paused
         assert before.driver.phase is not Phase.WORKING
-        views = [self.cluster.view(name) for name in self.cluster.node_names()]
-        counted = [view for view in views if view.managed or view.held]
-        most = self.policy.most_unavailable(len(counted))
+        counted = self._counted()
+        # A node that is deleted between the look and the patch makes a percentage less than it was.
+        most = self.policy.most_unavailable(max(self.nodes_at_look, len(counted)))
         assert sum(view.held for view in counted) <= most
         out = [view for view in counted if view.held or not view.ready or view.driver_ready is False]
         assert len(out) <= most or before.driver_ready is False
+
+    def _counted(self) -> list[NodeView]:
+        views = [self.cluster.view(name) for name in self.cluster.node_names()]
+        return [view for view in views if view.managed or view.held]
 
     @invariant()
     def notes_and_cordons_agree(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from tangram.services.operator.node_views import NodeView, moment
-from tangram.services.operator.objects import Name, is_ours, last_editor, name_of
+from tangram.services.operator.objects import Name, is_ours, name_of
 from tangram.services.operator.parts import driver_manager, gpu_device, payloads
 from tangram.services.operator.parts.container_runtime import NAME as CONTAINER_RUNTIME
 from tangram.services.operator.parts.pods import COMPONENT
@@ -172,9 +172,9 @@ def _part(thing: Object) -> str:
 
 
 def _is_theirs(thing: Object) -> bool:
-    """What the operator made for people to edit is theirs as soon as somebody has."""
+    """What was made for people to edit: whether somebody has, `tangram cleanup` finds out and says."""
     name = name_of(thing)
-    return name.kind == "ConfigMap" and name.name == DRIVER_CONFIG and bool(last_editor(thing))
+    return name.kind == "ConfigMap" and name.name == DRIVER_CONFIG
 
 
 def _is_going(thing: Object) -> bool:

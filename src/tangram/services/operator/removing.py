@@ -35,7 +35,7 @@ SILENT_S: Final = 120.0
 WORKING_S: Final = 900.0
 """For nodes whose agents say that they are at it."""
 LEAVE_S: Final = 45.0
-"""For pods of a DaemonSet that was deleted. On a node that is away they never end, and helm waits five minutes in all."""
+"""For pods of a deleted DaemonSet. On a node that is away they never end, and helm waits five minutes in all."""
 FIRST: Final = frozenset({gpu_device.NAME, payloads.NAME})
 """Who goes before agents clean up: whoever hands out cards, and whoever would bring files anew."""
 ANSWERING: Final = frozenset({driver_manager.NAME, CONTAINER_RUNTIME})

@@ -194,6 +194,19 @@ def test_failures_are_problems_and_waiting_is_none() -> None:
     assert found.degraded == "the driver is not ready on n2: it is made for kernel 5.4"
 
 
+def test_a_machine_that_is_away_is_told_and_holds_nobody_up() -> None:
+    away = node("n2", ready=False)
+    silent = [pod(name, "n2", ready=False) for name in ("gpu-label", "gpu-device", "container-runtime")]
+    live = live_of(NEVER, 2, numberReady=1, updatedNumberScheduled=1)
+    rest = [pod(name, "n2", ready=False) for name in ("driver-manager",)]
+    found = judgement(node("n1"), away, pods=[*silent, *rest], live=live)
+    assert (found.state, found.message) == (State.READY, "1 GPU node is ready, 1 away")
+    assert (found.ready_nodes, found.degraded) == ("1/2", "n2 is not ready: its kubelet is silent")
+    assert not found.complete, "it went away in the middle"
+    never_seen = node("n2", {}, ready=False)
+    assert judgement(node("n1"), never_seen, pods=[*silent, *rest], live=live).complete, "it was never here"
+
+
 def test_an_upgrade_that_was_taken_back_is_told_though_the_node_works() -> None:
     note = Upgrade(to="2.33.0", phase=UpgradePhase.FAILED, why="the driver lists no card")
     found = judgement(

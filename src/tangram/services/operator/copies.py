@@ -15,7 +15,7 @@ import msgspec
 
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api, Object
-from tangram.kube.informer import Informer
+from tangram.kube.informer import Change, Informer, Key
 from tangram.services.operator.node_views import GpuPod, NodeView, gpu_pod, is_ours, node_view
 from tangram.services.operator.objects import Name, name_of
 from tangram.services.operator.part_pods import PartPod, part_pod
@@ -75,13 +75,15 @@ class Copies:
         )
         self.driver_configs: Final = self._config_map(DRIVER_CONFIG)
         self.device_configs: Final = self._config_map(CONFIG_MAPS[0])
+        self._of_interest: dict[Key, SeenPod] = {}
+        """Of a cluster's pods few hold cards or are ours; they are looked through all the time."""
         self.nodes: Final = Informer(
-            api, NODES, lambda _: changed(), keep=seen_node, troubled=self._troubled("nodes"), clock=clock
+            api, NODES, self._node_changed, keep=seen_node, troubled=self._troubled("nodes"), clock=clock
         )
         self.pods: Final = Informer(
             api,
             PODS,
-            lambda _: changed(),
+            self._pod_changed,
             keep=seen_pod,
             query=NOT_ENDED,
             troubled=self._troubled("pods"),
@@ -141,7 +143,7 @@ class Copies:
     def cards_held(self) -> dict[str, list[GpuPod]]:
         """Pods that hold cards, by their node."""
         by_node: dict[str, list[GpuPod]] = {}
-        for pod in self.pods.objects.values():
+        for pod in self._of_interest.values():
             if pod.gpu is not None:
                 by_node.setdefault(pod.gpu.node, []).append(pod.gpu)
         return by_node
@@ -161,18 +163,30 @@ class Copies:
         return tuple(sorted(self.nodes.objects.values(), key=lambda node: node.view.name))
 
     def part_pods(self) -> tuple[PartPod, ...]:
-        found = (pod.part for key, pod in self.pods.objects.items() if key.namespace == self._namespace)
+        found = (pod.part for key, pod in self._of_interest.items() if key.namespace == self._namespace)
         return tuple(sorted((pod for pod in found if pod is not None), key=lambda pod: pod.name))
 
     def schedulers(self, namespace: str) -> tuple[bool, ...]:
         """Whether each pod of our scheduler is ready, in a namespace or in any."""
         return tuple(
             pod.ready
-            for pod in self.pods.objects.values()
+            for pod in self._of_interest.values()
             if pod.scheduler_in and namespace in ("", pod.scheduler_in)
         )
 
     # ---- how it is read
+
+    def _node_changed(self, change: Change[SeenNode]) -> None:
+        if _said(change.old) != _said(change.new):
+            self._changed()
+
+    def _pod_changed(self, change: Change[SeenPod]) -> None:
+        if change.new is not None and change.new != _NOBODY:
+            self._of_interest[change.key] = change.new
+        else:
+            self._of_interest.pop(change.key, None)
+        if (change.old or _NOBODY) != (change.new or _NOBODY):
+            self._changed()
 
     def _whole(self, path: str, kind: str, name: str = "") -> Informer[Object]:
         def keep(thing: Object) -> Object:
@@ -210,6 +224,16 @@ class Copies:
         age = copy.stale_for(self._clock())
         behind = f"{age:.0f} s behind the API server" if copy.synced.is_set() else "not read yet"
         return f"the copy of {name} is {behind}" + (f": {why}" if why else "")
+
+
+_NOBODY: Final = SeenPod()
+
+
+def _said(node: SeenNode | None) -> SeenNode | None:
+    """A node without its version: heartbeats change that, and nothing that anybody decides from."""
+    if node is None:
+        return None
+    return msgspec.structs.replace(node, view=msgspec.structs.replace(node.view, version=""))
 
 
 def is_concerned(node: SeenNode) -> bool:

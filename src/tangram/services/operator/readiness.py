@@ -78,7 +78,7 @@ def judge(world: World) -> Judgement:
     wanted = len(found) - places[Place.CORDONED]
     failed = next((part for part in parts if part.state is PartState.ERROR), None)
     unready = next((part for part in parts if part.state is PartState.NOT_READY), None)
-    late = next((each for each in found if each.place in (Place.WAITING, Place.FAILED)), None)
+    late = next((each for each in found if each.place in _LATE), None)
     upgrading = world.upgrade is not None and bool(world.upgrade.updating)
     if failed is not None:
         state, message = State.ERROR, f"{failed.name}: {failed.message}"
@@ -90,7 +90,10 @@ def judge(world: World) -> Judgement:
         state, message = State.DEPLOYING, late.why
     else:
         state, message = State.READY, _all_well(places)
-    complete = state is State.READY and labelled(world.nodes, world.pods, gpu_label.NAME)
+    # A machine that is away holds nobody up, but one that went away in the middle is not done either.
+    complete = (
+        state is State.READY and not places[Place.AWAY] and labelled(world.nodes, world.pods, gpu_label.NAME)
+    )
     return Judgement(
         state=state,
         message=message,
@@ -109,11 +112,12 @@ def judge(world: World) -> Judgement:
 
 
 def _all_well(places: Mapping[Place, int]) -> str:
-    ready, cordoned = places[Place.READY], places[Place.CORDONED]
-    if not ready and not cordoned:
+    ready, cordoned, away = places[Place.READY], places[Place.CORDONED], places[Place.AWAY]
+    if not ready and not cordoned and not away:
         return "no node has MetaX cards yet"
     told = f"{ready} GPU {'node is' if ready == 1 else 'nodes are'} ready"
-    return f"{told}, {cordoned} cordoned" if cordoned else told
+    rest = [f"{count} {word}" for count, word in ((cordoned, "cordoned"), (away, "away")) if count]
+    return ", ".join([told, *rest])
 
 
 def _part(part: Part, world: World, found: Sequence[Standing], words: Sequence[str]) -> PartStatus:
@@ -136,12 +140,12 @@ def _part(part: Part, world: World, found: Sequence[Standing], words: Sequence[s
 def _offering(found: Sequence[Standing], words: Sequence[str]) -> PartStatus:
     """gpu-device is where it should be when every node that should offer cards does."""
     due = [each for each in found if each.place is not Place.CORDONED]
+    late = [each for each in due if each.place not in (Place.READY, Place.AWAY)]
+    state, message = PartState.READY, ""
+    if late:
+        waits = next((each.why for each in late if each.why), "nodes are being upgraded")
+        state, message = PartState.NOT_READY, next(iter(words), waits)
     ready = sum(each.place is Place.READY for each in due)
-    if ready == len(due):
-        state, message = PartState.READY, ""
-    else:
-        waits = next((each.why for each in due if each.place is not Place.READY and each.why), "")
-        state, message = PartState.NOT_READY, next(iter(words), waits or "nodes are being upgraded")
     return PartStatus(name=gpu_device.NAME, state=state, message=message, wanted=len(due), ready=ready)
 
 
@@ -154,11 +158,12 @@ def _daemon_set(
         return loose.integer(status.get(field)) or 0
 
     wanted, ready = number("desiredNumberScheduled"), number("numberReady")
+    due = wanted - _out_of_reach(part, world)
     generation = loose.integer(loose.members(live.get("metadata")).get("generation")) or 0
     message = ""
-    if number("observedGeneration") < generation or number("updatedNumberScheduled") < wanted:
+    if number("observedGeneration") < generation or number("updatedNumberScheduled") < due:
         message = next(iter(words), "is being rolled out")
-    elif ready < wanted:
+    elif ready < due:
         message = next(iter(words), f"ready on {ready} of {wanted} nodes")
     else:
         # What it does, as the nodes tell; one that is being upgraded is told elsewhere.
@@ -172,6 +177,13 @@ def _daemon_set(
     return PartStatus(name=part.name, state=state, message=message, wanted=wanted, ready=ready)
 
 
+def _out_of_reach(part: Part, world: World) -> int:
+    """Pods on machines that are away: they are counted as wanted, and nobody can make them ready."""
+    away = {node.view.name for node in world.nodes if not node.view.ready}
+    return sum(pod.part == part.name and pod.node in away and not pod.ready for pod in world.pods)
+
+
+_LATE: Final = (Place.WAITING, Place.FAILED)
 _LABELS: Final = {container_runtime.NAME: (RUNTIME_READY,), driver_manager.NAME: (DRIVER_READY, MACA_READY)}
 
 
@@ -219,11 +231,11 @@ def _problems(world: World, found: Sequence[Standing]) -> Iterator[NodeProblem]:
     for pod in world.pods:
         for sentence in world.pod_words.get(pod.uid, ()):
             said.setdefault(pod.node, []).append(NodeProblem(name=pod.node, part=pod.part, message=sentence))
-    order = {Place.FAILED: 0, Place.READY: 1, Place.WAITING: 2}
+    order = {Place.FAILED: 0, Place.AWAY: 1, Place.READY: 2}
     for each in sorted(found, key=lambda each: order.get(each.place, 3)):
         own = said.pop(each.node, [])
         yield from own
-        told = each.place is Place.FAILED or (each.place is Place.READY and bool(each.why))
+        told = each.place in (Place.FAILED, Place.AWAY) or (each.place is Place.READY and bool(each.why))
         if told and not own:
             yield NodeProblem(name=each.node, part=each.part, message=each.why)
     for rest in said.values():

@@ -29,6 +29,8 @@ class Place(StrEnum):
     """By others."""
     HELD = "held"
     """By us, for an upgrade."""
+    AWAY = "away"
+    """Its kubelet is silent. It is told, and nothing that others need waits for it."""
     WAITING = "waiting"
     FAILED = "failed"
     """It does not become ready by waiting."""
@@ -52,7 +54,7 @@ def _standing(node: SeenNode, spec: Spec, offering: set[str]) -> Standing:
     name, view = node.view.name, node.view
     if not view.ready:
         return Standing(
-            node=name, place=Place.FAILED, part=NODE, why=f"{name} is not ready: its kubelet is silent"
+            node=name, place=Place.AWAY, part=NODE, why=f"{name} is not ready: its kubelet is silent"
         )
     if view.held:
         return Standing(node=name, place=Place.HELD)
@@ -117,7 +119,7 @@ def labelled(nodes: Sequence[SeenNode], pods: Sequence[PartPod], label_part: str
         node.view.unschedulable
         or (bool(node.installed) and (node.installed != "true" or node.managed == "true"))
         for node in nodes
-        if node.view.name in looked_at
+        if node.view.name in looked_at and node.view.ready
     )
 
 

@@ -1,10 +1,27 @@
 """`tangram driver-manager` from its command line: what is refused, and a start to an end on a simulated node."""
 
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from builders.commands import run
+from builders.driver_hosts import stage
+from builders.modules import KERNEL, module_text
+from builders.node_server import NodeServer, node_server
+from builders.plugins import short_directory
+from builders.waiting import until
+from tangram.wire.operator import names
+from tangram.wire.operator.node_states import DriverState, Phase, state_of
+from tangram.wire.operator.payloads import PayloadKind, module_path
+
+COMMAND = Path(sys.executable).with_name("tangram")
+NODE = "gpu-1"
+CARDS = "tangram: cards/v1\nmodule: none\ncards: [{product: C500, count: 2}]\n"
 
 USUAL = ("--node-name", "gpu-1", "--driver-payload", "reg/driver-image:2.32.0", "--log-dir", "")
 
@@ -46,3 +63,56 @@ def test_a_wrong_command_line_is_one_sentence(
     assert answer.out == ""
     assert answer.err.count("\n") == 1
     assert sentence in answer.err
+
+
+@asynccontextmanager
+async def process(*arguments: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+    running = await asyncio.create_subprocess_exec(COMMAND, *arguments, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        yield running
+    finally:
+        if running.returncode is None:
+            running.kill()
+            await running.wait()
+
+
+def state_on(server: NodeServer) -> DriverState | None:
+    return state_of(DriverState, server.annotations(NODE), names.DRIVER_STATE)
+
+
+async def test_killed_in_the_middle_and_started_again_it_brings_the_driver_and_ends_when_told() -> None:
+    with short_directory() as folder:
+        host, socket = folder / "host", folder / "cards.sock"
+        payloads = host / "var/lib/metax/payloads"
+        (folder / "cards.yaml").write_text(CARDS)
+        image = stage(
+            payloads,
+            "reg/driver-image:2.32.0",
+            {module_path(KERNEL, "metax"): module_text("2.32.0")},
+            kind=PayloadKind.DRIVER,
+            version="2.32.0",
+            kernels=(KERNEL,),
+            modules=("metax",),
+        )
+        cards = ("--cards", str(folder / "cards.yaml"), "--socket", str(socket))
+        async with node_server() as server, process("simulate-cards", "serve", *cards):
+            server.put(NODE)
+            await until(socket.exists)
+            command = (
+                *("driver-manager", "--node-name", NODE, "--host-root", str(host), "--without-runtime"),
+                *("--driver", f"simulated:unix:{socket}", "--loader", f"simulated:unix:{socket}"),
+                *("--driver-payload", image, "--kubeconfig", str(server.kubeconfig(folder))),
+                *("--metrics-address", "", "--log-dir", ""),
+            )
+            async with process(*command) as first:
+                await until(lambda: state_on(server) is not None)
+                first.send_signal(signal.SIGKILL)
+                await first.wait()
+            async with process(*command) as second:
+                await until(lambda: server.labels(NODE).get(names.DRIVER_READY) == "true")
+                state = state_on(server)
+                assert state is not None
+                assert (state.phase, state.running, state.source) == (Phase.READY, "2.32.0", "cloud")
+                second.send_signal(signal.SIGTERM)
+                assert await second.wait() == 0
+        assert (host / "opt/mxdriver").readlink() == Path("mxdriver-2.32.0")

@@ -186,8 +186,10 @@ def test_a_roll_back_that_fails_is_tried_until_it_works(host: Host) -> None:
     host.kernel.errors["load"] = LoaderError(LoaderCode.FAILED, "the kernel is sulking")
     host.turn("2.33.0")
     host.start()
-    host.run()
-    assert (host.state.phase, host.state.code, host.state.running) == (Phase.FAILED, "rollback-failed", "")
+    host.run(30)
+    stuck = [state for state in host.states if state.code == "rollback-failed"]
+    assert {(state.phase, state.running) for state in stuck} == {(Phase.FAILED, "")}
+    assert "driver 2.32.0 does not come back: the kernel is sulking" in stuck[0].why
     assert host.labels[names.DRIVER_READY] == "false"
     host.kernel.errors.clear()
     host.now += 30

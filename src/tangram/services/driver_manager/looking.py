@@ -7,6 +7,7 @@ is to be unloaded, and goes on speaking for a driver that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from tangram.services.driver_manager.unpacking import Installed, LinkState, inst
 from tangram.units.na import NA, Maybe
 from tangram.wire.operator.payloads import PayloadKind
 
+_UNDRIVEN: Final = "no-driver"
 BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 
 Opening = Callable[[Callable[[str], None]], Driver]
@@ -66,6 +68,7 @@ class Looker:
         self._signed_by = signed_by
         self._limit = limit
         self._bad_looks = 0
+        self._stuck: Reader | None = None
 
     def look(self) -> Look:
         """Everything, anew. Raises `LoaderError` when the kernel cannot be asked, `ProblemError` for a bad disk."""
@@ -99,20 +102,21 @@ class Looker:
             return error.problem
 
     def _see(self) -> Sight:
-        reader = Reader(self._opening, limit=self._limit)
+        reader = self._stuck or Reader(self._opening, limit=self._limit)
+        self._stuck = None
         try:
             snapshot = reader.read(figures=False)
         except DriverError as error:
+            reader.close()
             if error.kind is Kind.INVALID:
                 raise
             return self._blind(error.sentence)
-        finally:
+        if snapshot.stuck:
+            # Asked again instead of anew: every call that hangs keeps a thread for ever.
+            self._stuck = reader
+        else:
             reader.close()
-        cards = [
-            card
-            for card in snapshot.cards
-            if card.device.vendor is Vendor.METAX and card.device.virtual_function_of is None
-        ]
+        cards = [card for card in snapshot.cards if _is_driven(card)]
         trouble = "; ".join(each.sentence for each in snapshot.troubles)
         if not cards:
             return self._blind(trouble or "the driver lists no MetaX card")
@@ -130,6 +134,13 @@ class Looker:
         return Sight(trouble=trouble, bad_looks=self._bad_looks)
 
 
+def _is_driven(card: CardReading) -> bool:
+    """A whole card of the vendor that its driver holds; sysfs also lists those that none does."""
+    if card.health is not None and card.health.code == _UNDRIVEN:
+        return False
+    return card.device.vendor is Vendor.METAX and card.device.virtual_function_of is None
+
+
 def _ailment(card: CardReading) -> str:
     if card.health is None:
         return "its health cannot be read"
@@ -137,8 +148,8 @@ def _ailment(card: CardReading) -> str:
 
 
 def boot_id(disk: Disk) -> str:
-    """What tells one start of the machine from another; empty where nobody says, and then never the same again."""
-    try:
-        return disk.read(BOOT_ID).decode(errors="replace").strip()
-    except OSError:
-        return ""
+    """What tells one start of the machine from another. Every process of it sees the same, wherever its files are."""
+    for place in (disk.at(BOOT_ID), Path(BOOT_ID)):
+        with suppress(OSError):
+            return place.read_text(errors="replace").strip()
+    return ""

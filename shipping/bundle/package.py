@@ -6,6 +6,7 @@ import tarfile
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from shipping.bundle.runfile import run_file_name
@@ -38,12 +39,23 @@ def contents(
     found |= {f"{PAYLOADS}/{path.name}": path for path in payloads}
     found |= {f"crds/{path.name}": path for path in sorted((root / CRDS).glob("*.yaml"))}
     found["README.txt"] = _readme(version, with_images=run_file is not None)
-    found[SUMS] = "".join(f"{_digest(found[name])}  {name}\n" for name in sorted(found)).encode()
+    found[SUMS] = sums_of(found)
     return found
 
 
-def write_package(path: Path, files: Mapping[str, Path | bytes], moment: int) -> None:
-    """Write the package; equal files give equal bytes."""
+def sums_of(files: Mapping[str, Path | bytes]) -> bytes:
+    """What `sha256sum -c` reads about these files."""
+    return "".join(f"{_digest(files[name])}  {name}\n" for name in sorted(files)).encode()
+
+
+def write_package(
+    path: Path,
+    files: Mapping[str, Path | bytes],
+    moment: int,
+    *,
+    links: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Write the package; equal files give equal bytes. `links` are further names of files in it."""
     beside = path.with_name(f".{path.name}")
     with (
         beside.open("wb") as file,
@@ -52,6 +64,15 @@ def write_package(path: Path, files: Mapping[str, Path | bytes], moment: int) ->
     ):
         for name in sorted(files):
             _add(archive, name, files[name], moment)
+        for name in sorted(links):
+            header = tarfile.TarInfo(name)
+            header.type, header.linkname, header.mtime, header.mode = (
+                tarfile.SYMTYPE,
+                links[name],
+                moment,
+                0o777,
+            )
+            archive.addfile(header)
     beside.replace(path)
 
 

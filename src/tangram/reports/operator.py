@@ -17,7 +17,6 @@ from tangram.wire.metax_labels import INSTALLED
 from tangram.wire.operator.names import (
     DRIVER_READY,
     DRIVER_STATE,
-    FINALIZER,
     MACA_READY,
     MACA_STATE,
     MANAGED,
@@ -35,6 +34,7 @@ from tangram.wire.operator.node_states import (
     UpgradePhase,
     state_of,
 )
+from tangram.wire.operator.reading import whose
 from tangram.wire.operator.status import (
     Condition,
     ConditionType,
@@ -54,9 +54,6 @@ SILENT: Final = "silent"
 NOT_INSTALLED: Final = (
     f"there is no ClusterOperator {OBJECT} in this cluster; helm install metax-operator makes one"
 )
-
-
-_VENDORS_FINALIZER: Final = "gpu.metax-tech.com/finalizers"
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +93,7 @@ def report_of(thing: Mapping[str, Any] | None, nodes: Iterable[Mapping[str, Any]
     told = [each for each in map(node_report, nodes) if each is not None]
     if thing is None:
         return OperatorReport(state=ABSENT, message=NOT_INSTALLED, ready=False, nodes=told)
-    finalizers = loose.elements(loose.members(thing.get("metadata")).get("finalizers"))
-    if _VENDORS_FINALIZER in finalizers and FINALIZER not in finalizers:
+    if whose(thing):
         message = f"ClusterOperator {OBJECT} is kept by MetaX's own operator, which is to be asked"
         return OperatorReport(state=VENDORS, message=message, ready=False, nodes=told)
     try:

@@ -11,7 +11,7 @@ from builders.waiting import until
 from tangram.services.operator import applying, service
 from tangram.services.operator.service import GONE
 from tangram.wire.metax_labels import INSTALLED
-from tangram.wire.operator.names import FINALIZER, MANAGED, OBJECT
+from tangram.wire.operator.names import FINALIZER, MANAGED, OBJECT, VENDORS_FINALIZER
 from tangram.wire.operator.node_states import DriverState, Phase
 from tangram.wire.operator.status import ConditionType, PartState, State, Status, condition_of
 
@@ -345,6 +345,19 @@ async def test_an_object_under_another_name_is_told_which_one_counts() -> None:
             assert "is not looked at" in await scene.event("NotLookedAt")
             assert operator.unready() == [GONE]
             assert await scene.cluster.all("daemonsets") == []
+
+
+async def test_an_object_of_the_vendors_operator_is_left_to_it() -> None:
+    async with operated() as scene:
+        await scene.ask_for(NEVER)
+        path = f"/apis/gpu.metax-tech.com/v1alpha1/clusteroperators/{OBJECT}"
+        await scene.api.merge(path, {"metadata": {"finalizers": [VENDORS_FINALIZER]}})
+        async with operator_on(scene) as operator:
+            sentence = await scene.event("NotOurs")
+            assert "is kept by MetaX's own operator" in sentence
+            assert operator.unready() == [sentence]
+            assert await scene.cluster.all("daemonsets") == []
+            assert (await scene.object())["metadata"]["finalizers"] == [VENDORS_FINALIZER]
 
 
 async def test_when_the_object_is_gone_nothing_is_managed_and_nothing_is_taken_away() -> None:

@@ -36,7 +36,7 @@ from tangram.services.operator.upgrader import Upgrader
 from tangram.wire import loose
 from tangram.wire.errors import WireError
 from tangram.wire.operator.names import API_VERSION, FINALIZER, KIND, OBJECT
-from tangram.wire.operator.reading import read_name, read_spec
+from tangram.wire.operator.reading import read_name, read_spec, whose
 from tangram.wire.operator.spec import Spec
 from tangram.wire.operator.status import State, Status, UpgradeStatus
 
@@ -112,6 +112,9 @@ class Operator:
         thing = self.copies.operator()
         if thing is None:
             return [GONE]
+        theirs = whose(thing)
+        if theirs:
+            return [theirs]
         if reporting.is_installed(thing):
             return []
         status = reporting.status_now(thing)
@@ -156,6 +159,10 @@ class Operator:
         thing = self.copies.operator()
         self._note_absence(thing is None)
         if thing is None:
+            return
+        theirs = whose(thing)
+        if theirs:
+            self._tell_once(thing, Event(ABOUT, "NotOurs", theirs))
             return
         if thing["metadata"].get("deletionTimestamp"):
             await self._remove(thing)

@@ -19,6 +19,8 @@ PLURAL: Final = "clusteroperators"
 OBJECT: Final = "cluster-operator"
 """The one object of that kind; another name is refused."""
 FINALIZER: Final = "tangram.dev/node-cleanup"
+VENDORS_FINALIZER: Final = "gpu.metax-tech.com/finalizers"
+"""Of MetaX's own operator, which keeps an object of the same kind and name."""
 
 DRIVER_CONFIG: Final = "driver-config"
 """The ConfigMap in the operator's namespace with virtual functions and module parameters."""

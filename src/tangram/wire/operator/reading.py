@@ -18,7 +18,7 @@ from tangram.units.durations import parse_duration
 from tangram.units.refusal import UnitError
 from tangram.wire import loose
 from tangram.wire.errors import WireError, shown
-from tangram.wire.operator.names import OBJECT
+from tangram.wire.operator.names import FINALIZER, OBJECT, VENDORS_FINALIZER
 from tangram.wire.operator.policies import DeployPolicy
 from tangram.wire.operator.spec import PERCENT, Spec
 
@@ -65,6 +65,17 @@ def read_name(thing: Mapping[str, Any]) -> str:
         return ""
     return (
         f"ClusterOperator {name} is not looked at: there is one in a cluster, called {OBJECT}; edit that one"
+    )
+
+
+def whose(thing: Mapping[str, Any]) -> str:
+    """Why an object is none of ours although it has our kind and name; empty if it is."""
+    finalizers = loose.elements(loose.members(thing.get("metadata")).get("finalizers"))
+    if VENDORS_FINALIZER not in finalizers or FINALIZER in finalizers:
+        return ""
+    return (
+        f"ClusterOperator {OBJECT} is kept by MetaX's own operator, and two would undo each other's work: uninstall "
+        "that one first (docs/migrate-from-metax.md)"
     )
 
 

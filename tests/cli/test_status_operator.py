@@ -170,7 +170,7 @@ async def test_everything_on_one_screen(tmp_path: Path, snapshot: SnapshotAssert
         assert [each["name"] for each in told["nodes"]] == ["n1", "n2", "n3", "n4"]
         assert told["nodes"][2]["cordoned"] == "by the operator"
         assert told["upgrade"]["to"] == "2.33.0"
-        assert (await one.ask("-o", "yaml")).out.startswith("state: deploying\n")
+        assert (await one.ask("-o", "yaml")).out.startswith("tangram: operator-status/v1\nstate: deploying\n")
 
 
 async def test_ready_is_zero(tmp_path: Path) -> None:

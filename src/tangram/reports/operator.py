@@ -46,6 +46,7 @@ from tangram.wire.operator.status import (
     read_status,
 )
 
+VERSION: Final = "operator-status/v1"
 ABSENT: Final = "absent"
 VENDORS: Final = "of the vendor"
 """MetaX's own operator keeps an object of the same kind and name."""
@@ -75,6 +76,9 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`docs/operator.md` promises this shape to programs."""
+
+    tangram: str = VERSION
     state: str
     message: str
     ready: bool

@@ -168,19 +168,20 @@ class Operator:
             await self._remove(thing)
             return
         await self._hold(thing)
-        spec = await self._read(thing)
-        if spec is not None:
-            await self._keep(thing, spec)
+        refused = await self._read(thing)
+        if self._spec is not None:
+            await self._keep(thing, self._spec, silent=refused)
 
-    async def _keep(self, thing: Object, spec: Spec) -> None:
+    async def _keep(self, thing: Object, spec: Spec, *, silent: bool) -> None:
+        """Make it so; `silent` where something else is to be said of the object."""
         site, unread = self._settings.site, ""
         if spec.device_plugin.device_config and self._supervisor is not None:
             unread = self.copies.follow_device_config(self._supervisor)
         troubles = await keep_parts(
             self._applier, spec, site, self.copies.live(), {DEVICE_CONFIG.name: unread}
         )
-        await self._mark()
-        upgrade, refused = await self._upgrade(spec)
+        unmarked = await self._mark()
+        upgrade, failed = await self._upgrade(spec)
         pods = self.copies.part_pods()
         world = World(
             spec=spec,
@@ -193,29 +194,33 @@ class Operator:
             schedulers=self.copies.schedulers(spec.gpu_scheduler.namespace),
             upgrade=upgrade,
         )
-        if not self._is_refused(thing):
+        if not silent:
             await self._report(thing, reporting.judged(thing, judge(world), upgrade, self._now()))
-        if refused is not None:
-            raise refused
+        # What went wrong with nodes must not keep the status from being written, nor be forgotten.
+        error = unmarked or failed
+        if error is not None:
+            raise error
 
-    async def _mark(self) -> None:
+    async def _mark(self) -> ApiError | ApiUnreachable | None:
         for node, patch in marking.changes(self.copies.nodes.objects.values()):
             if not self.election.held:
-                return
+                return None
             try:
                 await self._api.merge(f"{NODES}/{node}", patch, fieldManager=MANAGER)
+            except ApiUnreachable as error:
+                return error
             except ApiError as error:
                 # Seen too late: the next look has the newer state.
                 if error.status not in (CONFLICT, NOT_FOUND):
-                    raise
+                    return error
             else:
                 managed = next(iter(patch["metadata"]["labels"].values())) is not None
                 _log.info(
                     "node %s %s", node, "is managed from now on" if managed else "is not managed any more"
                 )
+        return None
 
     async def _upgrade(self, spec: Spec) -> tuple[UpgradeStatus | None, ApiError | ApiUnreachable | None]:
-        """What is wrong with upgrades must not keep the status from being written."""
         try:
             return await self._upgrader.step(self.copies.views(), spec.driver.upgrade_policy), None
         except (ApiError, ApiUnreachable) as error:
@@ -224,20 +229,14 @@ class Operator:
 
     # ---- the one object
 
-    async def _read(self, thing: Object) -> Spec | None:
-        """The spec; where it is refused, the last one that was not, so that what runs is still healed."""
+    async def _read(self, thing: Object) -> bool:
+        """Whether the spec is refused. Then the last one that was not still counts, so that what runs is healed."""
         try:
             self._spec = read_spec(thing)
         except WireError as error:
             sentence = f"the spec is refused: {error.sentence}"
             self._tell_once(thing, Event(ABOUT, reporting.REFUSED, sentence))
             await self._report(thing, reporting.refused(thing, sentence, self._now()))
-        return self._spec
-
-    def _is_refused(self, thing: Object) -> bool:
-        try:
-            read_spec(thing)
-        except WireError:
             return True
         return False
 
@@ -314,4 +313,6 @@ class Operator:
     def _note_absence(self, absent: bool) -> None:  # noqa: FBT001 - one fact
         if absent and not self.gone:
             _log.warning("%s", GONE)
+        if absent:
+            self._spec = None
         self.gone = absent

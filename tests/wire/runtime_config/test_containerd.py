@@ -131,6 +131,14 @@ def test_a_block_whose_comments_a_formatter_took_is_still_known_as_ours() -> Non
     assert "metax" not in without_metax(text)
 
 
+def test_a_file_written_anew_without_comments_does_not_keep_a_default_that_is_gone() -> None:
+    text = with_metax(KUBEADM, DEFAULT)
+    dumped = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
+    assert with_metax(dumped, DEFAULT) == dumped
+    found = members(without_metax(dumped), "io.containerd.grpc.v1.cri")
+    assert (found["default_runtime_name"], list(found["runtimes"])) == ("runc", ["runc"])
+
+
 def test_a_default_that_somebody_chose_since_is_theirs() -> None:
     text = with_metax(KUBEADM, DEFAULT).replace('"metax"', '"kata"', 1)
     assert members(without_metax(text), "io.containerd.grpc.v1.cri")["default_runtime_name"] == "kata"

@@ -50,6 +50,8 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _USUAL: Final = Manner()
+_USUAL_DEFAULT: Final = '"runc"'
+"""What containerd itself has as its default, and always knows."""
 _KEY_PART: Final = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^."'\s]+)[ \t]*\.?[ \t]*""")
 
 
@@ -202,6 +204,9 @@ def _cuts(
                 cuts.append((each.start, each.end, ""))
             elif was is not None:
                 cuts.append((*each.value, _unquoted(was)))
+            elif ours:
+                # A file that was written anew without comments. Without the runtime it would start no container.
+                cuts.append((*each.value, _USUAL_DEFAULT))
     return cuts
 
 
@@ -223,7 +228,7 @@ def _unquoted(remark: str) -> str:
     try:
         return str(jsontext.parse(remark, "a remark"))
     except WireError:
-        return '"runc"'
+        return _USUAL_DEFAULT
 
 
 def _comments(text: str, found: tuple[Statement, ...]) -> list[tuple[tuple[int, int], str]]:

@@ -7,9 +7,11 @@ tools.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
+from tangram.model.devices import Device
 from tangram.units.memory import SGPU_MEMORY_UNIT, Bytes
 
 VISIBLE: Final = "MTHREADS_VISIBLE_DEVICES"
@@ -18,6 +20,14 @@ MEMORY_LIMIT: Final = "MTHREADS_QOS_MEMORY_LIMIT"
 WEIGHT: Final = "MTHREADS_QOS_COMPUTING_POWER_WEIGHT"
 MEMORY_UNITS: Final = "MTHREADS_ALLOCATED_SGPU_MEMORY_DEVICES"
 CORE_UNITS: Final = "MTHREADS_ALLOCATED_SGPU_CORE_DEVICES"
+
+_CONTROL_NODE = re.compile(r"/dev/mtgpu\.([0-9]{1,4})")
+
+
+def card_number(device: Device) -> int:
+    """The number by which Moore Threads' runtime knows a card: that of its control node."""
+    found = _CONTROL_NODE.fullmatch(device.nodes.control)
+    return int(found[1]) if found else device.index
 
 
 def whole_environment(numbers: Sequence[int]) -> dict[str, str]:

@@ -8,7 +8,6 @@ that any of them may have.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -25,13 +24,13 @@ from tangram.units.memory import Bytes
 from tangram.vendors.metax.products import MEMORY_STEP
 from tangram.wire import metax_container, mthreads_container
 from tangram.wire.cdi import CdiDeviceNode
+from tangram.wire.mthreads_container import card_number
 
 SLICE_PREFIX: Final = "tangram-"
 """A slice whose name begins otherwise was made by somebody else and is left alone."""
 _NAME_DIGITS = 22
 """The vendor keeps 31 letters of a slice's name."""
 _DEV: Final = "/dev"
-_MTHREADS_NODE = re.compile(r"/dev/mtgpu\.([0-9]{1,4})")
 
 
 class Injection(StrEnum):
@@ -127,12 +126,6 @@ def mthreads_slice_edits(shares: ContainerShares, devices: Mapping[CardUuid, Dev
     memory = max(share.memory for share in shares.shares)
     cores = max(share.cores for share in shares.shares)
     return Edits(mthreads_container.slice_environment(numbers, memory, cores))
-
-
-def card_number(device: Device) -> int:
-    """The number by which Moore Threads' runtime knows a card: that of its control node."""
-    found = _MTHREADS_NODE.fullmatch(device.nodes.control)
-    return int(found[1]) if found else device.index
 
 
 def _nodes(devices: Sequence[Device], device_root: str) -> tuple[CdiDeviceNode, ...]:

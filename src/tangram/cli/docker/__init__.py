@@ -1,0 +1,1 @@
+"""`metax-docker`: docker, with cards."""

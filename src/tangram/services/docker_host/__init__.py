@@ -1,0 +1,1 @@
+"""A host without Kubernetes: cards and MXMACA for the containers that people start with docker, podman or nerdctl."""

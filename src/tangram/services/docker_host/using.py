@@ -1,0 +1,70 @@
+"""Who is on which card: processes and slices as the driver tells, and containers that were given it.
+
+A container that has just started holds its cards before any process of it has opened them, so the engine's own
+containers count as well. A card that does not say whether somebody is on it is not idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from tangram.drivers.snapshot import CardReading
+from tangram.model.cards import Vendor
+from tangram.model.devices import Device
+from tangram.units.ids import CardUuid
+from tangram.units.na import NotAvailable
+from tangram.wire import mthreads_container
+
+_MOST_NAMED = 4
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A running container, with the device nodes and variables it was started with."""
+
+    name: str
+    devices: frozenset[str] = frozenset()
+    """Paths on the host."""
+    env: Mapping[str, str] = {}
+
+
+def users_of(
+    cards: Sequence[CardReading], holders: Iterable[Holder], on_host: Mapping[str, str]
+) -> dict[CardUuid, tuple[str, ...]]:
+    """Per card that is not idle, who is on it. `on_host` says where a node is, if not at its own path."""
+    running = tuple(holders)
+    found = {card.device.uuid: _users(card, running, on_host) for card in cards}
+    return {uuid: users for uuid, users in found.items() if users}
+
+
+def _users(card: CardReading, running: Sequence[Holder], on_host: Mapping[str, str]) -> tuple[str, ...]:
+    users = [f"container {each.name}" for each in running if _holds(each, card.device, on_host)]
+    users += [f"slice {part.name or part.uuid or part.id}" for part in card.slices or ()]
+    users += _processes(card)
+    more = len(users) - _MOST_NAMED
+    return (*users[:_MOST_NAMED], f"{more} more") if more > 1 else tuple(users)
+
+
+def _holds(holder: Holder, device: Device, on_host: Mapping[str, str]) -> bool:
+    own = [path for path in (device.nodes.card, device.nodes.render) if path]
+    if any(on_host.get(path, path) in holder.devices for path in own):
+        return True
+    visible = holder.env.get(mthreads_container.VISIBLE, "")
+    if device.vendor is not Vendor.MTHREADS or not visible:
+        return False
+    return visible == "all" or str(mthreads_container.card_number(device)) in [
+        each.strip() for each in visible.split(",")
+    ]
+
+
+def _processes(card: CardReading) -> list[str]:
+    if card.figures is None:
+        return ["somebody or nobody, which it does not tell"]
+    processes = card.figures.processes
+    if not isinstance(processes, NotAvailable):
+        return [f"{each.name or 'process'} (pid {each.pid})" for each in processes]
+    load = card.figures.utilisation_percent
+    if isinstance(load, NotAvailable):
+        return ["somebody or nobody, which it does not tell"]
+    return [f"a load of {load:.0f} %"] if load > 0 else []

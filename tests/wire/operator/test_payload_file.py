@@ -1,5 +1,8 @@
 """`payload.json`: what it describes is read back exactly, and nothing leaves the folder that it belongs to."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +59,32 @@ def test_what_is_written_is_read_back(payload: Payload) -> None:
 def test_links_lead_to_something_of_the_payload_or_are_refused(path: str, target: str) -> None:
     with pytest.raises(WireError, match="a link to something in the same payload"):
         payload_text(replace(DRIVER, links={path: target}))
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        pytest.param({"mxdriver/here": ".", "mxdriver/out": "here/here/../.."}, id="out by a link to itself"),
+        pytest.param({"mxdriver/a/up": "..", "mxdriver/out": "a/up/../x"}, id="out by a link that leads up"),
+        pytest.param({"mxdriver/a": "b", "mxdriver/b": "a"}, id="in a circle"),
+    ],
+)
+def test_links_that_lead_out_together_are_refused(links: dict[str, str]) -> None:
+    with pytest.raises(WireError, match="a link to something in the same payload"):
+        payload_text(replace(DRIVER, links=links))
+
+
+@pytest.mark.parametrize(
+    ("files", "links"),
+    [
+        pytest.param(["mxdriver/l/x"], {"mxdriver/l": "bin"}, id="a file below a link"),
+        pytest.param(["mxdriver/bin/mx-smi/x"], {}, id="a file below a file"),
+        pytest.param([], {"mxdriver/l": "bin", "mxdriver/l/a/b": "c"}, id="a link below a link"),
+    ],
+)
+def test_nothing_lies_below_a_link_or_a_file(files: list[str], links: dict[str, str]) -> None:
+    with pytest.raises(WireError, match="is a file or a link"):
+        payload_text(replace(DRIVER, files={**DRIVER.files, **dict.fromkeys(files, FILE)}, links=links))
 
 
 @pytest.mark.parametrize("target", ["../bin/mx-smi", "./libmxsml.so.2", "../lib/../bin/mx-smi"])
@@ -118,3 +147,24 @@ def test_no_target_that_is_taken_leaves_its_folder(parts: list[str]) -> None:
             place.pop()
         elif part not in {"", "."}:
             place.append(part)
+
+
+_NAMES = st.sampled_from(["mxdriver/a", "mxdriver/b", "mxdriver/c/d", "mxdriver/c/e/f"])
+_TARGETS = st.lists(st.sampled_from(["..", ".", "a", "b", "c", "d", "e", "f"]), min_size=1, max_size=5).map(
+    "/".join
+)
+
+
+@given(st.dictionaries(_NAMES, _TARGETS, max_size=4))
+def test_no_links_that_are_taken_lead_out_together(links: dict[str, str]) -> None:
+    try:
+        payload_text(replace(DRIVER, links=links))
+    except WireError:
+        return
+    with TemporaryDirectory() as folder:
+        for path, target in links.items():
+            place = Path(folder, path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(target)
+        for path in links:
+            assert Path(folder, path).resolve().is_relative_to(Path(folder, "mxdriver").resolve())

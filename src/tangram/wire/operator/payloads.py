@@ -35,6 +35,7 @@ VERSION: Final = re.compile(r"[0-9][0-9A-Za-z._+-]{0,62}")
 _KERNEL: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+~-]{0,127}")
 _MODULE: Final = re.compile(r"[a-z][a-z0-9_]{0,55}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_MOST_LINKS: Final = 40
 _ROOTS: Final = {"driver": ("modules", "mxdriver", "firmware"), "maca": ("maca",)}
 
 
@@ -110,8 +111,9 @@ def _check(payload: Payload) -> None:
             raise _refusal("files", path, "given with its sha256, its size and a mode up to 0777")
     for path, target in payload.links.items():
         _check_path(payload, path)
-        if path in payload.files or not _stays_inside(path, target):
+        if path in payload.files or not _stays_inside(path, target, payload.links):
             raise _refusal("links", f"{path} -> {target}", "a link to something in the same payload")
+    _check_folders(payload)
     if payload.kind is PayloadKind.DRIVER:
         _check_driver(payload)
 
@@ -135,14 +137,44 @@ def _check_path(payload: Payload, path: str) -> None:
         raise _refusal("files", path, f"below {' or '.join(f'{root}/' for root in roots)}, without . and ..")
 
 
-def _stays_inside(path: str, target: str) -> bool:
+def _check_folders(payload: Payload) -> None:
+    """What lies below a link would be written to wherever that leads."""
+    seen: set[str] = set()
+    for path in (*payload.files, *payload.links):
+        folder = path.rpartition("/")[0]
+        while "/" in folder and folder not in seen:
+            if folder in payload.links or folder in payload.files:
+                raise _refusal("files", path, f"in a folder, and {folder} is a file or a link")
+            seen.add(folder)
+            folder = folder.rpartition("/")[0]
+
+
+def _stays_inside(path: str, target: str, links: Mapping[str, str]) -> bool:
+    """Followed link by link, as a kernel would: a chain can lead out although each of its links looks harmless."""
     if not target or target.startswith("/") or "\0" in target:
         return False
-    depth = path.count("/") - 1
-    for part in target.split("/"):
-        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
-        if depth < 0:
-            return False
+    root, *place = path.split("/")[:-1]
+    left = target.split("/")[::-1]
+    followed = 0
+    while left:
+        part = left.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if not place:
+                return False
+            place.pop()
+            continue
+        place.append(part)
+        further = links.get("/".join((root, *place)))
+        if further is None:
+            continue
+        followed += 1
+        if followed > _MOST_LINKS or not further or further.startswith("/"):
+            # Without end, or refused where it is itself looked at.
+            return followed <= _MOST_LINKS
+        place.pop()
+        left += further.split("/")[::-1]
     return True
 
 

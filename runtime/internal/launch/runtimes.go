@@ -12,7 +12,7 @@ import (
 
 // Settings are what the agent of the node wrote for us.
 type Settings struct {
-	// Runtime is the real one, by its absolute path.
+	// Runtime is the real one, by its absolute path or by a name that is found on PATH.
 	Runtime string `json:"runtime"`
 	// Folders of the host that containers with cards see.
 	Folders []string `json:"folders"`
@@ -61,6 +61,11 @@ func Candidates(settings Settings) ([]string, []string) {
 	}
 	if settings.Runtime == "" {
 		doubts = append(doubts, "the settings name no runtime")
+	} else if !strings.Contains(settings.Runtime, "/") {
+		// An engine that names no path has its runtime on PATH, and so do we.
+		if found = named(settings.Runtime, self); len(found) == 0 {
+			doubts = append(doubts, fmt.Sprintf("the runtime %q of the settings is not on PATH", settings.Runtime))
+		}
 	} else if !filepath.IsAbs(settings.Runtime) {
 		doubts = append(doubts, fmt.Sprintf("the runtime %q of the settings is no absolute path", settings.Runtime))
 	} else if why := add(settings.Runtime); why != "" {
@@ -78,11 +83,18 @@ func Others() []string {
 	var found []string
 	self := ownFile()
 	for _, name := range Names {
-		for _, place := range append(filepath.SplitList(os.Getenv("PATH")), Places...) {
-			path := filepath.Join(place, name)
-			if filepath.IsAbs(path) && unfit(path, self) == "" {
-				found = append(found, path)
-			}
+		found = append(found, named(name, self)...)
+	}
+	return found
+}
+
+// named are the programs of one name in the usual places.
+func named(name string, self os.FileInfo) []string {
+	var found []string
+	for _, place := range append(filepath.SplitList(os.Getenv("PATH")), Places...) {
+		path := filepath.Join(place, name)
+		if filepath.IsAbs(path) && unfit(path, self) == "" {
+			found = append(found, path)
 		}
 	}
 	return found

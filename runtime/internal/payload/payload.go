@@ -133,6 +133,25 @@ func (payload *Payload) check() error {
 			return fmt.Errorf("%s: links has %q -> %q, which leads out of the payload", File, path, target)
 		}
 	}
+	return payload.checkFolders()
+}
+
+// checkFolders refuses what lies below a link: it would be written to wherever that leads.
+func (payload *Payload) checkFolders() error {
+	seen := map[string]bool{}
+	for _, path := range append(payload.Paths(), payload.LinkPaths()...) {
+		for at := strings.LastIndexByte(path, '/'); at > 0; at = strings.LastIndexByte(path[:at], '/') {
+			folder := path[:at]
+			if seen[folder] {
+				break
+			}
+			seen[folder] = true
+			_, file := payload.Files[folder]
+			if _, link := payload.Links[folder]; file || link {
+				return fmt.Errorf("%s: files has %q: it must be in a folder, and %s is a file or a link", File, path, folder)
+			}
+		}
+	}
 	return nil
 }
 

@@ -42,6 +42,9 @@ func TestWhatIsNoPayloadIsRefusedWithItsReason(t *testing.T) {
 		text("maca", "", `"maca/a/x":"../../y"`):                               "leads out",
 		text("maca", file("maca/x"), `"maca/x":"y"`):                           "leads out",
 		text("maca", "", `"maca/x":""`):                                        "leads out",
+		text("maca", file("maca/l/x"), `"maca/l":"y"`):                         "is a file or a link",
+		text("maca", file("maca/x")+","+file("maca/x/y/z"), ""):                "is a file or a link",
+		text("maca", "", `"maca/l":"y","maca/l/x":"z"`):                        "is a file or a link",
 	} {
 		if _, err := Read([]byte(content)); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", content, err)

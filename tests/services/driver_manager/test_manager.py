@@ -7,6 +7,7 @@ import pytest
 from builders.driver_hosts import BDFS, KERNEL, Host
 from tangram.drivers.modules.protocol import LoaderCode, LoaderError
 from tangram.services.driver_manager.facts import Wish
+from tangram.services.driver_manager.problems import ProblemError
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import Phase, Source
 from tangram.wire.operator.policies import DeployPolicy
@@ -350,6 +351,44 @@ def test_a_full_disk_is_said_with_numbers_and_tried_again(host: Host) -> None:
     assert host.state.running == "2.32.0"
 
 
+@pytest.mark.parametrize("how", ["a file", "a circle", "a device"])
+def test_a_folder_of_drivers_that_is_none_is_said_and_waited_for(host: Host, how: str) -> None:
+    host.stage("2.32.0")
+    host.start()
+    place = host.root / "opt"
+    place.rmdir()
+    if how == "a file":
+        place.write_text("")
+    else:
+        place.symlink_to("opt" if how == "a circle" else "/dev/null")
+    host.run()
+    assert "the files of this host cannot be looked at" in host.manager.unready
+    assert [event.reason for event in host.events] == ["DriverFailed"]
+    with pytest.raises(ProblemError, match="cannot be looked at"):
+        host.start()
+    place.unlink()
+    place.mkdir()
+    host.run()
+    assert host.state.running == "2.32.0"
+
+
+def test_an_old_driver_that_somebody_uses_stays_without_haste(host: Host) -> None:
+    installed(host)
+    host.stage("2.33.0")
+    host.start()
+    host.users["mxdriver-2.32.0"] = "process 7 (exporter)"
+    host.turn("2.33.0")
+    host.run()
+    assert host.state.running == "2.33.0"
+    assert "mxdriver-2.32.0" in host.opt()
+    before = host.now
+    host.run()
+    assert host.now - before > 60
+    host.users.clear()
+    host.run()
+    assert "mxdriver-2.32.0" not in host.opt()
+
+
 def test_a_payload_that_is_not_there_is_waited_for(host: Host) -> None:
     host.image = "reg/cloud/driver-image:2.32.0"
     host.run()
@@ -497,6 +536,18 @@ def test_removal_leaves_the_host_as_it_was(host: Host) -> None:
     assert names.DRIVER_READY not in host.labels
     assert {str(path.relative_to(host.root)) for path in host.root.rglob("*")} == before | staged
     assert image
+
+
+def test_what_failed_before_a_removal_does_not_stand_in_its_way(host: Host) -> None:
+    installed(host)
+    host.stage("2.33.0")
+    host.disk.full = True
+    host.start()
+    host.run(3)
+    assert host.state.code == "disk-full"
+    host.remove()
+    host.run()
+    assert (host.state.phase, host.state.why, host.kernel.loaded_version) == (Phase.REMOVED, "", None)
 
 
 def test_removal_brings_the_hosts_own_driver_and_folder_back(host: Host) -> None:

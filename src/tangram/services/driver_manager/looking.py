@@ -20,7 +20,7 @@ from tangram.drivers.snapshot import USUAL_LIMIT, CardReading, Reader
 from tangram.model.cards import Vendor
 from tangram.services.driver_manager.disk import Disk
 from tangram.services.driver_manager.facts import Sight
-from tangram.services.driver_manager.problems import Problem, ProblemError
+from tangram.services.driver_manager.problems import Problem, ProblemError, problem_of_files
 from tangram.services.driver_manager.staged import Checks, Ground, Staged, find
 from tangram.services.driver_manager.unpacking import Installed, LinkState, installed_in, link_state
 from tangram.units.na import NA, Maybe
@@ -72,6 +72,12 @@ class Looker:
 
     def look(self) -> Look:
         """Everything, anew. Raises `LoaderError` when the kernel cannot be asked, `ProblemError` for a bad disk."""
+        try:
+            return self._look()
+        except OSError as error:
+            raise problem_of_files(error, "the files of this host cannot be looked at") from error
+
+    def _look(self) -> Look:
         kernel, loaded = self._loader.kernel(), self._loader.loaded()
         return Look(
             cards=self._loader.cards(),

@@ -84,11 +84,20 @@ class Maca:
         self._in_use = in_use
 
     def tidy(self) -> None:
-        """Throw away what was under way when somebody was killed."""
-        tidy(self._disk, _MACA, self._in_use)
+        """Throw away what was under way when somebody was killed. Raises `ProblemError`."""
+        try:
+            tidy(self._disk, _MACA, self._in_use)
+        except OSError as error:
+            raise problem_of_files(error, f"what was left half done in {OPT} cannot be removed") from error
 
     def look(self) -> tuple[_Found, ...]:
-        """Every payload that is named, in its order."""
+        """Every payload that is named, in its order. Raises `ProblemError`."""
+        try:
+            return self._look()
+        except OSError as error:
+            raise problem_of_files(error, f"MXMACA in {OPT} cannot be looked at") from error
+
+    def _look(self) -> tuple[_Found, ...]:
         there = installed_in(self._disk, _MACA)
         found: list[_Found] = []
         for image in self._settings.images:

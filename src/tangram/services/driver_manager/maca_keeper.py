@@ -78,6 +78,8 @@ class MacaKeeper:
         except (ProblemError, LoaderError, ApiError, ApiUnreachable) as error:
             if str(error) != self._said:
                 log.warning("MXMACA: %s", error)
+                if isinstance(error, ProblemError):
+                    self._telling.warn("MacaFailed", str(error))
             self._said = str(error)
             return LOOK_S
 

@@ -24,6 +24,7 @@ from tangram.services.driver_manager.decisions import (
     Begin,
     Clean,
     Decision,
+    Discard,
     Load,
     Split,
     Step,
@@ -119,9 +120,9 @@ class Manager:
             look = await self._background(self._looker.look, "looking-at-the-driver")
             await self._background(self._take_wish, "writing-the-journal")
         except LoaderError as error:
-            return self._failed(f"the kernel cannot be asked about its driver: {error.sentence}")
+            return self._blind(f"the kernel cannot be asked about its driver: {error.sentence}")
         except ProblemError as error:
-            return self._failed(str(error))
+            return self._blind(str(error))
         decision = await self._decide(look)
         try:
             await self._reporter.tell_driver(decision)
@@ -173,6 +174,8 @@ class Manager:
         begun = (own.remove, None if journal.change is None else (journal.change.to, journal.change.undoing))
         if begun != self._changing:
             self._changing, self._changing_at, self._refused_at = begun, now, float("-inf")
+            # What failed before is not what is done now.
+            self._trouble = None
         if look.loaded is None:
             self._loaded_at = now
         trouble = self._trouble if now - self._tried_at < RETRY_S or journal.change else None
@@ -221,7 +224,8 @@ class Manager:
             return self._stumbled(error.problem)
         self._metrics.steps.labels(kind, "done").inc()
         self._done(step)
-        return 0.0
+        # What somebody still uses is not thrown away, and will not be in the next moment.
+        return REST_S if isinstance(step, Discard) else 0.0
 
     def _done(self, step: Step) -> None:
         self._refused_at = float("-inf")
@@ -237,6 +241,12 @@ class Manager:
         log.warning("%s", problem.why, extra={"code": problem.code})
         self._trouble, self._tried_at = problem, self._clock()
         return SOON_S
+
+    def _blind(self, sentence: str) -> float:
+        """Nothing is known that could be told as a state."""
+        if sentence != self._said:
+            self._telling.warn("DriverFailed", sentence)
+        return self._failed(sentence)
 
     def _failed(self, sentence: str) -> float:
         self._metrics.failed_looks.inc()

@@ -18,6 +18,7 @@ from tangram.services.driver_manager.journal import (
     read_journal,
     set_aside,
 )
+from tangram.services.driver_manager.problems import problem_of_files
 from tangram.services.driver_manager.unpacking import ASIDE, Owner, installed_in, link_state, tidy
 from tangram.units.na import NotAvailable
 from tangram.wire.operator.node_states import Source
@@ -32,6 +33,13 @@ class Recovered(msgspec.Struct, frozen=True):
 
 def recover(disk: Disk, loaded: LoadedModule | None, boot: str, in_use: Callable[[str], str]) -> Recovered:
     """What this host was left in. Raises `ProblemError` for a disk that cannot be read."""
+    try:
+        return _recovered(disk, loaded, boot, in_use)
+    except OSError as error:
+        raise problem_of_files(error, "what driver-manager left on this host cannot be looked at") from error
+
+
+def _recovered(disk: Disk, loaded: LoadedModule | None, boot: str, in_use: Callable[[str], str]) -> Recovered:
     tidy(disk, PayloadKind.DRIVER, in_use)
     journal = read_journal(disk)
     if journal is not None:

@@ -12,6 +12,7 @@ import msgspec
 
 from tangram.daemon.background import in_background
 from tangram.daemon.endpoints import Address, serving
+from tangram.daemon.errors import SettingError
 from tangram.daemon.running import Supervisor
 from tangram.drivers.modules.protocol import LoadedModule, LoaderError, ModuleLoader
 from tangram.kube.api import Api
@@ -30,6 +31,7 @@ from tangram.services.driver_manager.maca_keeper import MacaKeeper
 from tangram.services.driver_manager.manager import Manager
 from tangram.services.driver_manager.metrics import Metrics
 from tangram.services.driver_manager.own_node import OwnNode
+from tangram.services.driver_manager.problems import ProblemError
 from tangram.services.driver_manager.recovering import recover
 from tangram.services.driver_manager.reporting import MANAGER, Reporter
 from tangram.services.driver_manager.staged import Checks, Ground
@@ -78,9 +80,12 @@ async def serve(
 
         own = OwnNode(settings.node, due)
         telling = Telling(own, recorder.record)
-        recovered = await in_background(
-            lambda: recover(disk, _loaded(loader), boot, in_use), "reading-the-journal"
-        )
+        try:
+            recovered = await in_background(
+                lambda: recover(disk, _loaded(loader), boot, in_use), "reading-the-journal"
+            )
+        except ProblemError as error:
+            raise SettingError(f"{error}.") from error
         if recovered.remark:
             log.warning("%s", recovered.remark)
             telling.warn("JournalUnreadable", recovered.remark)

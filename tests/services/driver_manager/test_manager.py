@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.driver_hosts import BDFS, KERNEL, Host
+from builders.driver_hosts import BDFS, KERNEL, FusedDisk, Host
 from tangram.drivers.modules.protocol import LoaderCode, LoaderError
 from tangram.services.driver_manager.facts import Wish
 from tangram.services.driver_manager.problems import ProblemError
@@ -559,6 +559,41 @@ def test_removal_brings_the_hosts_own_driver_and_folder_back(host: Host) -> None
     assert host.state.phase is Phase.REMOVED
     assert host.kernel.loaded_version == "2.31.0"
     assert host.opt() == {"mxdriver": ""}
+
+
+def test_removal_leaves_what_somebody_put_in_the_place_of_our_link_and_says_what_did_not_come_back(
+    host: Host,
+) -> None:
+    with_own_folder(host)
+    host.turn("2.32.0")
+    host.run()
+    (host.root / "opt/mxdriver").unlink()
+    (host.root / "opt/mxdriver").mkdir()
+    host.remove()
+    host.run()
+    assert host.state.phase is Phase.REMOVED
+    assert (
+        "/opt/mxdriver.host stays, because somebody else has put something to /opt/mxdriver" in host.state.why
+    )
+    assert host.opt() == {"mxdriver": "", "mxdriver.host": ""}
+
+
+def test_removal_from_a_disk_that_refuses_is_said_and_tried_again(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(host)
+
+    def refuses(_disk: object, path: str) -> None:
+        raise OSError(30, "Read-only file system", path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FusedDisk, "remove", refuses)
+        host.remove()
+        host.run()
+        assert (host.state.phase, host.state.code) == (Phase.WORKING, "removing")
+        assert "Read-only file system" in host.state.why
+    host.run()
+    assert (host.state.phase, host.opt()) == (Phase.REMOVED, {})
 
 
 def test_removal_leaves_a_driver_in_use_loaded_and_says_who_uses_it(host: Host) -> None:

@@ -40,6 +40,7 @@ from tangram.services.driver_manager.journal import (
 from tangram.services.driver_manager.problems import ProblemError, problem_of_files
 from tangram.services.driver_manager.unpacking import (
     ASIDE,
+    LINKS,
     OPT,
     Installed,
     Owner,
@@ -216,8 +217,11 @@ class Doer:
                 discard(self._disk, name)
 
     def _clean(self, why_loaded: str) -> None:
-        self._link("")
         left = [why_loaded] if why_loaded else []
+        moved = self.journal.aside and self._disk.is_there(ASIDE)
+        self._link("")
+        if moved and self._disk.is_there(ASIDE):
+            left.append(f"{ASIDE} stays, because somebody else has put something to {LINKS[_DRIVER]}")
         for version in installed_in(self._disk, _DRIVER):
             name = folder_name(_DRIVER, version)
             user = self._in_use(name)

@@ -20,15 +20,17 @@ usage() {
 Usage: $name push DOMAIN/PROJECT [OPTIONS]
        $name load [OPTIONS]
        $name list [OPTIONS]
+       $name verify [DOMAIN/PROJECT] [OPTIONS]
 
 Images of Tangram $version for amd64 and arm64.
 
   push   to a registry; log in first: docker login DOMAIN
   load   into the container runtime of this node, as root
   list   what is in this file
+  verify whether this file is whole, and whether a registry has what is in it
 
 With --archive FILE the same for another file of images, such as a driver's
-payload (tangram images payload).
+payload (tangram images payload) or MetaX's file of an MXMACA image.
 
 Options of a command: $name COMMAND --help
 Unpacks about @UNPACKED_MB@ MB below \${TMPDIR:-/tmp} while it runs.
@@ -98,7 +100,7 @@ make_folder() {
 }
 
 case ${1-} in
-push | load | list)
+push | load | list | verify)
     task=$1
     shift
     ;;
@@ -110,8 +112,8 @@ push | load | list)
     printf '%s\n' "$version"
     exit 0
     ;;
-'') misread "what to do is missing: push, load or list." ;;
-*) misread "'$1' is no command: it is push, load or list." ;;
+'') misread "what to do is missing: push, load, list or verify." ;;
+*) misread "'$1' is no command: it is push, load, list or verify." ;;
 esac
 
 trap clean EXIT

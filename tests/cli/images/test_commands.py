@@ -11,6 +11,7 @@ import pytest
 from builders.commands import run
 from builders.image_archives import index_archive
 from builders.registries import PASSWORD, USER, RegistryDouble, running
+from builders.saved_images import SINCE, SINCE_FILE, saved_archive
 from shipping.bundle.unpacking import NOT_NEEDED
 from tangram.cli.failures import InputError
 from tangram.cli.images.progress import megabytes
@@ -152,3 +153,54 @@ import {", ".join(f"tangram.cli.{module}" for module in modules)}
 """
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
     assert (answer.returncode, answer.stderr) == (0, "")
+
+
+async def verifying(archive: Path, registry: RegistryDouble, *options: str) -> tuple[int, str, str]:
+    place = (f"{registry.domain}/cloud", "--plain-http")
+    words = ("images", "verify", *place, "--archive", str(archive), *options)
+    answer = await asyncio.to_thread(run, *words)
+    return answer.status, answer.out, answer.err
+
+
+async def test_verify_says_of_a_registry_what_it_has_and_what_it_lacks(archive: Path) -> None:
+    async with running(RegistryDouble()) as registry:
+        place = f"{registry.domain}/cloud"
+        pushed = ("images", "push", place, "--archive", str(archive), "--plain-http")
+        assert (await asyncio.to_thread(run, *pushed)).status == 0
+        assert (await verifying(archive, registry))[0::2] == (0, "")
+        status, out, err = await verifying(archive, registry, "--read", "-o", "json")
+        assert (status, err) == (0, "")
+        answer = json.loads(out)
+        assert answer["well"]
+        assert {one["state"] for one in answer["findings"]} == {"whole"}
+        gone = next(iter(registry.blobs))
+        del registry.blobs[gone]
+        status, out, err = await verifying(archive, registry)
+        assert status == 1
+        assert out.splitlines()[0].split() == ["WHAT", "WHERE", "STATE"]
+        assert f"{place} is not what {archive} holds: {gone[:19]} is missing; push again." in err
+        assert err.count("\n") == 1
+        status, out, _ = await verifying(archive, registry, "-o", "json")
+        assert (status, json.loads(out)["well"]) == (1, False)
+
+
+def test_verify_says_of_a_file_whether_it_is_whole(archive: Path) -> None:
+    answer = run("images", "verify", "--archive", str(archive))
+    assert (answer.status, answer.err) == (0, "")
+    content = bytearray(archive.read_bytes())
+    content[content.index(b"\x1f\x8b") + 40] ^= 1
+    archive.write_bytes(bytes(content))
+    answer = run("images", "verify", "--archive", str(archive))
+    assert answer.status == 1
+    assert "is not what it should be; copy it again" in answer.err
+    answer = run("images", "verify", "--archive", str(archive), "--read")
+    assert answer.status == 2
+    assert "none is named" in answer.err
+
+
+def test_a_file_of_mxmaca_is_listed_as_it_is(tmp_path: Path) -> None:
+    path = saved_archive(tmp_path / SINCE_FILE)
+    answer = run("images", "list", "--archive", str(path), "-o", "json")
+    assert (answer.status, answer.err) == (0, "")
+    (image,) = json.loads(answer.out)["images"]
+    assert f"{image['name']}:{image['version']}" == SINCE

@@ -100,13 +100,13 @@ def test_an_archive_behind_a_script_is_read_where_the_script_says(tmp_path: Path
         pytest.param(b"", "as a tar archive", id="empty"),
         pytest.param(b"hello", "as a tar archive", id="text"),
         pytest.param(b"\x1f\x8b\x08\x00" + bytes(600), "as a tar archive", id="gzip"),
-        pytest.param(bytes(10240), "no index.json", id="a tar archive of nothing"),
+        pytest.param(bytes(10240), "neither index.json nor", id="a tar archive of nothing"),
         pytest.param(sized(-512), "is no whole archive", id="a length below zero that leads back"),
         pytest.param(sized(-1), "is no whole archive", id="a length below zero"),
         pytest.param(sized(1 << 40), "is no whole archive", id="a length beyond the end"),
         pytest.param(LONG_NAMES, "as a tar archive", id="names of names of names"),
         pytest.param(
-            b"#!/bin/sh\npayload_at=9999999\n", "no index.json", id="a script with nothing behind it"
+            b"#!/bin/sh\npayload_at=9999999\n", "neither index.json nor", id="a script with nothing behind it"
         ),
     ],
 )

@@ -224,7 +224,7 @@ def test_help_and_version_need_nothing_unpacked(run_file: Path, tmp_path: Path) 
 def test_what_is_no_command_is_answered_with_the_commands(run_file: Path, words: tuple[str, ...]) -> None:
     answer = ran(run_file, *words)
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert "push, load or list" in answer.stderr
+    assert "push, load, list or verify" in answer.stderr
 
 
 def test_nothing_runs_of_a_file_that_is_cut_off_or_changed(run_file: Path, tmp_path: Path) -> None:

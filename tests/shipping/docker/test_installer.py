@@ -121,8 +121,8 @@ def ran(
     )
 
 
-def refused(file: Path, *words: str | Path, **environment: str) -> str:
-    answer = ran(file, *words, **environment)
+def refused(file: Path, *words: str | Path, path: str = "/usr/local/bin:/usr/bin:/bin") -> str:
+    answer = ran(file, *words, PATH=path)
     assert (answer.returncode, answer.stdout) == (1, ""), answer
     assert answer.stderr.count("\n") == 1
     return answer.stderr
@@ -240,7 +240,7 @@ def test_an_upgrade_that_fails_leaves_the_old_version_at_work(old: Path, tmp_pat
     full = with_program(tmp_path / "full", "tar", "cat >/dev/null; exit 2")
     whole = installer(tmp_path, "2.0.0")
     assert "see whether the disk is full; nothing was changed" in refused(
-        whole, "--upgrade", "--prefix", place, PATH=full
+        whole, "--upgrade", "--prefix", place, path=full
     )
     assert everything(place) == before
     assert ran(place / "bin/metax-docker", "ps").returncode == 7
@@ -314,10 +314,10 @@ def test_nothing_runs_of_a_file_that_is_cut_off_or_changed(old: Path, tmp_path: 
 
 def test_what_keeps_it_from_installing_is_told_in_a_sentence(old: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
-    other = refused(old, "--prefix", place, PATH=with_program(tmp_path / "other", "uname", "echo riscv64"))
+    other = refused(old, "--prefix", place, path=with_program(tmp_path / "other", "uname", "echo riscv64"))
     assert "and this machine is riscv64: take the file for it" in other
     figures = "printf 'Filesystem 1024-blocks Used Available Capacity Mounted\\nx 9 9 3 1%% /\\n'"
-    full = refused(old, "--prefix", place, PATH=with_program(tmp_path / "full", "df", figures))
+    full = refused(old, "--prefix", place, path=with_program(tmp_path / "full", "df", figures))
     assert re.search(r"needs \d+ MB in .*, which has 0 MB: make room", full)
     (tmp_path / "taken").write_text("", "utf-8")
     closed = refused(old, "--prefix", tmp_path / "taken")

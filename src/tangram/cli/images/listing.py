@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from tangram.cli.images.options import ArchiveOption, OutputOption, tell_failure
-from tangram.cli.images.progress import megabytes
+from tangram.cli.images.progress import archive_at, megabytes
 from tangram.cli.output import Format, read_format, write_data
 from tangram.cli.screen import Screen, output_console
-from tangram.services.images.archive import opened
 from tangram.services.images.errors import ImagesError
 from tangram.services.images.listing import listing_of
 
@@ -15,7 +14,7 @@ def listing(*, archive: ArchiveOption, output: OutputOption = "table") -> int:
     """Show the images of a file."""
     form = read_format(output)
     try:
-        with opened(archive) as found:
+        with archive_at(archive, layers=False) as found:
             held = listing_of(found)
     except ImagesError as error:
         return tell_failure(error)

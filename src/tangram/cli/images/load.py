@@ -8,10 +8,10 @@ from cyclopts import Parameter
 
 from tangram.cli.failures import InputError
 from tangram.cli.images.options import ArchiveOption, tell_failure
-from tangram.cli.images.progress import short
+from tangram.cli.images.progress import archive_at, check_whole, counting, short
 from tangram.cli.patience import Patience
 from tangram.cli.screen import Screen, error_console, output_console
-from tangram.services.images.archive import Archive, opened
+from tangram.services.images.archive import Archive
 from tangram.services.images.errors import ImagesError
 from tangram.services.images.loading import Loaded, platform_of
 from tangram.services.images.loading import load as load_images
@@ -33,8 +33,8 @@ def load(
     wanted = _kind(runtime)
     machine = Machine()
     try:
-        with opened(archive) as images:
-            images.check_contents()
+        with archive_at(archive) as images:
+            check_whole(images)
             size = sum(platform_of(images, one, machine.architecture).size for one in images.images)
             done = _load(images, machine, wanted, size)
     except ImagesError as error:
@@ -46,15 +46,8 @@ def load(
 
 def _load(images: Archive, machine: Machine, wanted: Kind | None, size: int) -> list[Loaded]:
     chosen = find_runtime(machine, wanted)
-    given = 0
     with Patience(error_console()) as patience:
-        show = patience.watching(f"loading into {chosen.where}")
-
-        def on_bytes(count: int) -> None:
-            nonlocal given
-            given += count
-            show(min(given, size) // 1_000_000, size // 1_000_000)
-
+        on_bytes = counting(patience, f"loading into {chosen.where} (MB)", size)
         return load_images(images, chosen, machine, on_bytes)
 
 

@@ -7,10 +7,14 @@ IMAGES: Final = """Bring images from a file to a registry, or into this node's r
   tangram images list --archive tangram-0.1.0-oci.tar
   tangram images push registry.example.com/cloud --archive tangram-0.1.0-oci.tar
   tangram images load --archive tangram-0.1.0-oci.tar
+  tangram images verify --archive tangram-0.1.0-oci.tar
 
 `tangram images payload` makes such files of drivers and MXMACA.
 The file is what `make image` writes, or the .run file of a bundle, which runs
-these commands by itself (docs/bundle.md).
+these commands by itself (docs/bundle.md). What `docker save` writes is read
+too, also compressed, as are MetaX's files of MXMACA images:
+  tangram images push registry.example.com/cloud \\
+    --archive mxc500-maca-2.23.0.4-ubuntu20.04-amd64.container.xz
 """
 
 PUSH: Final = """Push all images of a file to a registry, for all platforms.
@@ -50,4 +54,20 @@ LIST: Final = """Show the images of a file: names, versions, platforms, sizes, d
 
   tangram images list --archive FILE
   tangram images list --archive FILE -o json
+"""
+
+VERIFY: Final = """Compare a file of images with its checksums, and a registry with the file.
+
+Whether a file has arrived whole:
+  tangram images verify --archive FILE
+
+Whether a registry has all that is in it, under the same digests:
+  tangram images verify registry.example.com/cloud --archive FILE
+
+The same, with every byte fetched from there and compared:
+  tangram images verify registry.example.com/cloud --archive FILE --read
+
+Nothing is changed. -o json has a line for each name and each blob.
+Exit status: 0 all is as it should be, 1 something is missing, different or
+could not be looked at, 2 the command line could not be read.
 """

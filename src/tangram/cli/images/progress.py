@@ -1,15 +1,20 @@
-"""How a push gets on: a bar on a terminal, a line for each blob elsewhere. Both on standard error."""
+"""How far a command is: a bar on a terminal, a line for each blob that is pushed elsewhere. Both on standard error."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
+from tangram.cli.patience import Patience
 from tangram.cli.plain import clean
-from tangram.services.images.archive import Descriptor
+from tangram.cli.screen import error_console
+from tangram.services.images.archive import Archive, Descriptor, opened
 
 
 def megabytes(size: int) -> str:
@@ -20,6 +25,36 @@ def megabytes(size: int) -> str:
 def short(digest: str) -> str:
     """Enough of a digest to tell it from others, so that names beside it stay on one line."""
     return digest[:19]
+
+
+def counting(patience: Patience, what: str, total: int) -> Callable[[int], None]:
+    """Told how many bytes have come, it shows how many of `total` there are."""
+    show, done = patience.watching(what), 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal done
+        done += count
+        show(min(done, total) // 1_000_000, total // 1_000_000)
+
+    return on_bytes
+
+
+@contextmanager
+def archive_at(path: Path, *, layers: bool = True) -> Generator[Archive]:
+    """The archive while the block runs. Unpacking a compressed one takes minutes, and a bar says how many."""
+    with ExitStack() as stack:
+        with Patience(error_console()) as patience:
+            size = path.stat().st_size if path.is_file() else 0
+            on_bytes = counting(patience, f"unpacking {path.name} (MB)", size)
+            archive = stack.enter_context(opened(path, layers=layers, on_bytes=on_bytes))
+        yield archive
+
+
+def check_whole(archive: Archive) -> None:
+    """Raise unless every blob of the archive is what its name says."""
+    with Patience(error_console()) as patience:
+        total = sum(blob.size for blob in archive.blobs())
+        archive.check_contents(counting(patience, f"checking {archive.path.name} (MB)", total))
 
 
 class PushWatcher:

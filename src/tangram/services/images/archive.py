@@ -1,8 +1,9 @@
-"""Images in a file: an OCI image layout in a tar archive, read where it lies.
+"""Images in a file: an OCI image layout in a tar archive, or what `docker save` writes, read where it lies.
 
 Nothing is unpacked: what a layer is, and at which byte of the file it begins, is all that sending it needs. The file
-may also be the self-extracting one of a bundle, which holds the same archive behind its script. A file is judged
-before anything is done with it: whatever it names must be in it, and `check_contents` compares every byte.
+may also be the self-extracting one of a bundle, which holds the same archive behind its script; one that is compressed
+as a whole is spooled first. A file is judged before anything is done with it: whatever it names must be in it, and
+`check_contents` compares every byte.
 """
 
 from __future__ import annotations
@@ -18,12 +19,23 @@ from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
+from tangram.services.images import saved
 from tangram.services.images.errors import UNREADABLE, ImagesError
+from tangram.services.images.release_files import image_of_file
+from tangram.services.images.spooling import (
+    NoRoomError,
+    Place,
+    UnreadableError,
+    is_compressed,
+    members_of,
+    spooled,
+)
 
 INDEX: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 NAME: Final = "io.containerd.image.name"
 _HEAD: Final = 64 << 10
+_MAGIC: Final = 16
 _SCRIPT: Final = b"#!/bin/sh"
 _PAYLOAD: Final = re.compile(rb"^payload_at=([0-9]{1,7})$", re.MULTILINE)
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
@@ -104,14 +116,18 @@ class NamedImage(msgspec.Struct, frozen=True):
 class Archive:
     """An open file of images. `images` are all of them."""
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, file: BinaryIO, members: dict[str, Place] | None = None) -> None:
+        """`members` are those of the file if somebody knows them already."""
         self.path = path
         self._file = file
-        self._members = self._read_members()
+        self._made: dict[str, bytes] = {}
+        self._members = self._read_members() if members is None else members
         self.images = tuple(self._read_images())
 
     def read(self, blob: Descriptor, at: int = 0, size: int | None = None) -> bytes:
         """Bytes of a blob. Safe from several threads: the file's position is not used."""
+        if blob.digest in self._made:
+            return self._made[blob.digest][at : None if size is None else at + size]
         start, length = self._members[_path_of(blob)]
         return self._bytes(start + at, length - at if size is None else min(size, length - at))
 
@@ -130,23 +146,31 @@ class Archive:
 
     def check_contents(self, on_bytes: Callable[[int], None] = lambda _: None) -> None:
         """Raise unless each blob is what its name says."""
-        for image in self.images:
-            for blob in image.blobs():
-                digest, at = hashlib.sha256(), 0
-                while at < blob.size:
-                    piece = self.read(blob, at, _PIECE)
-                    digest.update(piece)
-                    at += len(piece)
-                    on_bytes(len(piece))
-                self._compare(blob, digest.hexdigest())
+        for blob in self.blobs():
+            if (found := self.digest_of(blob, on_bytes)) != blob.digest:
+                raise self._another(blob, found)
 
-    def _read_members(self) -> dict[str, tuple[int, int]]:
+    def blobs(self) -> list[Descriptor]:
+        """Each configuration and layer once, however many images share it."""
+        return list({blob.digest: blob for image in self.images for blob in image.blobs()}.values())
+
+    def digest_of(self, blob: Descriptor, on_bytes: Callable[[int], None] = lambda _: None) -> str:
+        """The digest of what the file holds for a blob."""
+        digest, at = hashlib.sha256(), 0
+        while at < blob.size:
+            piece = self.read(blob, at, _PIECE)
+            digest.update(piece)
+            at += len(piece)
+            on_bytes(len(piece))
+        return f"sha256:{digest.hexdigest()}"
+
+    def _read_members(self) -> dict[str, Place]:
         try:
             size = os.fstat(self._file.fileno()).st_size
             self._file.seek(_payload_at(self._file))
             # Members are entered by hand: `tarfile` would look for compression that layers never have outside.
             with tarfile.TarFile(fileobj=self._file, mode="r") as tar:
-                found = {one.name: (one.offset_data, one.size) for one in tar if one.isfile()}
+                found = members_of(tar)
         except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
             raise self.broken(f"it does not read as a tar archive: {error}") from None
         except OSError as error:
@@ -156,10 +180,59 @@ class Archive:
         return found
 
     def _read_images(self) -> Iterator[NamedImage]:
+        is_saved = saved.DOCUMENT in self._members
         if "index.json" not in self._members:
-            raise self.broken("it has no index.json, so it is no OCI image layout; `make image` writes one")
+            if is_saved:
+                return self._read_saved()
+            raise self.broken(
+                "it has neither index.json nor manifest.json, so it is neither an OCI image layout nor what docker "
+                "save writes"
+            )
         start, length = self._members["index.json"]
         top = _decoded(self, self._bytes(start, min(length, _DOCUMENT)), _Index, "index.json")
+        if is_saved and any(_is_dockers(one) for one in top.manifests):
+            return self._read_saved()
+        return self._read_layout(top)
+
+    def _read_saved(self) -> Iterator[NamedImage]:
+        def content(place: Place, wanted: int) -> bytes:
+            return self._bytes(place.start, min(place.size, wanted))
+
+        otherwise = image_of_file(self.path.name)
+        try:
+            for one in saved.read_saved(self._members, content, otherwise=otherwise):
+                image = self._described(one)
+                yield from (
+                    NamedImage(name, self._named(image.manifest, name), (image,)) for name in one.names
+                )
+        except saved.BrokenError as error:
+            raise self.broken(str(error)) from None
+
+    def _described(self, one: saved.Saved) -> PlatformImage:
+        """The image in the words of registries. What names its blobs is in no such archive, and is made."""
+        for blob in (one.config, *one.layers):
+            self._members[f"blobs/{blob.digest.replace(':', '/', 1)}"] = blob.place
+        config, *layers = (
+            Descriptor(blob.media_type, blob.digest, blob.place.size) for blob in (one.config, *one.layers)
+        )
+        content = msgspec.json.encode(
+            {
+                "schemaVersion": 2,
+                "mediaType": MANIFEST,
+                "config": _bare(config),
+                "layers": [_bare(layer) for layer in layers],
+            }
+        )
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        self._made[digest] = content
+        platform = Platform(one.architecture, one.os)
+        manifest = Descriptor(MANIFEST, digest, len(content), platform)
+        return PlatformImage(platform, manifest, config, tuple(layers))
+
+    def _named(self, manifest: Descriptor, name: str) -> Descriptor:
+        return msgspec.structs.replace(manifest, annotations={NAME: name})
+
+    def _read_layout(self, top: _Index) -> Iterator[NamedImage]:
         if not top.manifests:
             raise self.broken("it holds no image")
         for entry in top.manifests:
@@ -185,7 +258,8 @@ class Archive:
         if descriptor.size > _DOCUMENT:
             raise self.broken(f"{descriptor.digest:.20} has {descriptor.size} bytes, too many for a manifest")
         content = self.read(descriptor)
-        self._compare(descriptor, hashlib.sha256(content).hexdigest())
+        if (found := f"sha256:{hashlib.sha256(content).hexdigest()}") != descriptor.digest:
+            raise self._another(descriptor, found)
         return content
 
     def _present(self, blob: Descriptor) -> None:
@@ -195,31 +269,72 @@ class Archive:
         if found is None or found[1] != blob.size:
             raise self.broken(f"{blob.digest:.20}, which it names, is not in it with {blob.size} bytes")
 
-    def _compare(self, blob: Descriptor, digest: str) -> None:
-        if blob.digest != f"sha256:{digest}":
-            raise self.broken(f"what it holds as {blob.digest:.20} has the digest sha256:{digest:.12}")
+    def _another(self, blob: Descriptor, digest: str) -> ImagesError:
+        return self.broken(f"what it holds as {blob.digest:.20} has the digest {digest:.19}")
 
     def broken(self, why: str) -> ImagesError:
-        return ImagesError(
-            f"{self.path} is no whole archive of images: {why}; copy or download it again, and compare its checksum."
-        )
+        return _broken(self.path, why)
 
 
 _Document = TypeVar("_Document", _Index, _Manifest)
 
 
 @contextmanager
-def opened(path: Path) -> Generator[Archive]:
-    """The archive in this file, while the block runs."""
+def opened(
+    path: Path, *, layers: bool = True, on_bytes: Callable[[int], None] = lambda _: None
+) -> Generator[Archive]:
+    """The archive in this file, while the block runs.
+
+    A compressed one is unpacked first, which `on_bytes` is told of; without `layers` it can be listed, and no more.
+    """
     try:
         file = path.open("rb")
     except OSError as error:
         raise ImagesError(
             f"{path} cannot be opened ({error.strerror}): name the archive of images, tangram-VERSION-oci.tar or the "
-            ".run file of a bundle."
+            ".run file of a bundle, or MetaX's file of an MXMACA image."
         ) from None
     with file:
-        yield Archive(path, file)
+        try:
+            packed = is_compressed(file.read(_MAGIC))
+            file.seek(0)
+        except OSError as error:
+            raise ImagesError(f"{path} cannot be read ({error.strerror}).") from None
+        if not packed:
+            yield Archive(path, file)
+            return
+        unpacked, members = _unpacked(path, file, layers=layers, on_bytes=on_bytes)
+        with unpacked:
+            yield Archive(path, unpacked, members)
+
+
+def _unpacked(
+    path: Path, file: BinaryIO, *, layers: bool, on_bytes: Callable[[int], None]
+) -> tuple[BinaryIO, dict[str, Place]]:
+    try:
+        return spooled(file, layers=layers, on_bytes=on_bytes)
+    except NoRoomError as error:
+        raise ImagesError(
+            f"{path} is unpacked into {error}, and that disk is full: set TMPDIR to a folder with more room."
+        ) from None
+    except UnreadableError as error:
+        raise _broken(path, f"it does not read as a tar archive once it is unpacked: {error}") from None
+
+
+def _broken(path: Path, why: str) -> ImagesError:
+    return ImagesError(
+        f"{path} is no whole archive of images: {why}; copy or download it again, and compare its checksum."
+    )
+
+
+def _bare(blob: Descriptor) -> dict[str, object]:
+    return {"mediaType": blob.media_type, "digest": blob.digest, "size": blob.size}
+
+
+def _is_dockers(entry: Descriptor) -> bool:
+    """Whether an entry is as newer dockers write it: beside manifest.json, and without a name or a platform."""
+    nameless = _NAMED.fullmatch(entry.annotations.get(NAME, "")) is None
+    return nameless or (entry.media_type != INDEX and entry.platform is None)
 
 
 def _payload_at(file: BinaryIO) -> int:

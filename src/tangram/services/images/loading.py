@@ -1,13 +1,14 @@
 """Images from an archive into the container runtime of this machine, for clusters without a registry.
 
 Only what this machine can run is handed over, as a stream: nothing is written beside the archive. Afterwards the
-runtime is asked for each image by its name, because that is what the kubelet will do.
+runtime is asked for each image by its name, because that is what the kubelet will do. MXMACA images get a second name,
+the one that the charts ask for where no registry is configured.
 """
 
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,9 @@ import msgspec
 from tangram.services.images.archive import INDEX, NAME, Archive, Descriptor, NamedImage, PlatformImage
 from tangram.services.images.errors import ImagesError
 from tangram.services.images.machine import Ended, Machine
-from tangram.services.images.runtimes import Runtime, is_denied
+from tangram.services.images.payloads.naming import HOME
+from tangram.services.images.release_files import is_maca
+from tangram.services.images.runtimes import Kind, Runtime, is_denied
 
 _PIECE: Final = 1 << 20
 _END: Final = bytes(1024)
@@ -32,7 +35,18 @@ def load(
     archive: Archive, runtime: Runtime, machine: Machine, on_bytes: Callable[[int], None] = lambda _: None
 ) -> list[Loaded]:
     """Hand all images over to the runtime."""
-    return [_load(archive, image, runtime, machine, on_bytes) for image in archive.images]
+    return [one for image in archive.images for one in _load(archive, image, runtime, machine, on_bytes)]
+
+
+def names_in(runtime: Kind, image: NamedImage) -> tuple[str, ...]:
+    """What an image is called in a runtime. Docker alone knows names without a registry."""
+    first, slash, _ = image.name.partition("/")
+    has_registry = bool(slash) and ("." in first or ":" in first or first == "localhost")
+    meant = image.name if slash else f"library/{image.name}"
+    own = image.name if has_registry or runtime is Kind.DOCKER else f"docker.io/{meant}"
+    if has_registry and not is_maca(image.name):
+        return (own,)
+    return tuple(dict.fromkeys((own, f"{HOME}/{image.repository}:{image.tag}")))
 
 
 def platform_of(archive: Archive, image: NamedImage, architecture: str) -> PlatformImage:
@@ -49,36 +63,41 @@ def platform_of(archive: Archive, image: NamedImage, architecture: str) -> Platf
 
 def _load(
     archive: Archive, image: NamedImage, runtime: Runtime, machine: Machine, on_bytes: Callable[[int], None]
-) -> Loaded:
+) -> list[Loaded]:
     part = platform_of(archive, image, machine.architecture)
-    ended = machine.feed(runtime.load, _counted(stream(archive, image, part), on_bytes))
+    names = names_in(runtime.kind, image)
+    ended = machine.feed(runtime.load, _counted(stream(archive, names, part), on_bytes))
     if not ended.well:
         raise ImagesError(_failure(image, runtime, ended))
-    seen = machine.run(runtime.listing(image.name))
-    if not seen.well or not seen.output.strip():
-        raise ImagesError(
-            f"{runtime.where} took {image.name} without complaint, but does not list it: see its log, then load again."
-        )
-    return Loaded(image.name, str(part.platform), part.manifest.digest, runtime.where)
+    for name in names:
+        seen = machine.run(runtime.listing(name))
+        if not seen.well or not seen.output.strip():
+            raise ImagesError(
+                f"{runtime.where} took {name} without complaint, but does not list it: see its log, then load again."
+            )
+    return [Loaded(name, str(part.platform), part.manifest.digest, runtime.where) for name in names]
 
 
-def stream(archive: Archive, image: NamedImage, part: PlatformImage) -> Iterator[bytes]:
+def stream(archive: Archive, names: Sequence[str], part: PlatformImage) -> Iterator[bytes]:
     """One platform as an archive of its own, in the two forms that runtimes read."""
-    top = {
-        "mediaType": part.manifest.media_type,
-        "digest": part.manifest.digest,
-        "size": part.manifest.size,
-        "annotations": {NAME: image.name, "org.opencontainers.image.ref.name": image.tag},
-        "platform": {"architecture": part.platform.architecture, "os": part.platform.os},
-    }
+    tops = [
+        {
+            "mediaType": part.manifest.media_type,
+            "digest": part.manifest.digest,
+            "size": part.manifest.size,
+            "annotations": {NAME: name, "org.opencontainers.image.ref.name": name.rpartition(":")[2]},
+            "platform": {"architecture": part.platform.architecture, "os": part.platform.os},
+        }
+        for name in names
+    ]
     for_docker = {
         "Config": _path(part.config),
-        "RepoTags": [image.name],
+        "RepoTags": list(names),
         "Layers": [_path(layer) for layer in part.layers],
     }
     documents: dict[str, Any] = {
         "oci-layout": {"imageLayoutVersion": "1.0.0"},
-        "index.json": {"schemaVersion": 2, "mediaType": INDEX, "manifests": [top]},
+        "index.json": {"schemaVersion": 2, "mediaType": INDEX, "manifests": tops},
         "manifest.json": [for_docker],
     }
     for name, content in documents.items():

@@ -2,14 +2,16 @@
 
 So a version that can be pulled is whole, whenever a push is cut off. What is there already is not sent again, and the
 same push may be repeated until it is through. The version alone names all platforms; with the name of an architecture
-behind it, it names that one, for tools that take no more.
+behind it, it names that one, for tools that take no more; a version that ends with the architecture has that name
+already.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -73,19 +75,8 @@ async def push(
     piece: int = PIECE,
 ) -> list[Pushed]:
     """Bring all images of the archive below `target`; the names under which they can be pulled."""
-    login = door.login or await asyncio.to_thread(find_login, target, environment)
-    looked = [str(path) for path in login_files(environment)]
-    repositories = [_repository(target, image) for image in archive.images]
-    async with Registry(
-        target,
-        Speaker(target, login, looked),
-        login=login,
-        scopes=[f"repository:{one}:pull,push" for one in repositories],
-        trust=None if door.plain_http else trust_for(target, door.authority, environment),
-        environment=environment,
-        pause=pause,
-    ) as registry:
-        await registry.greet()
+    repositories = [repository_of(target, image) for image in archive.images]
+    async with at_door(target, door, repositories, environment=environment, pause=pause) as registry:
         made: list[Pushed] = []
         for image, repository in zip(archive.images, repositories, strict=True):
             one = _Push(registry, repository, archive, watcher)
@@ -94,8 +85,46 @@ async def push(
         return made
 
 
-def _repository(target: Target, image: NamedImage) -> str:
+@asynccontextmanager
+async def at_door(
+    target: Target,
+    door: Door,
+    repositories: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    pause: Sleep,
+    only_reading: bool = False,
+) -> AsyncGenerator[Registry]:
+    """The registry, greeted and with the rights for these repositories, while the block runs."""
+    login = door.login or await asyncio.to_thread(find_login, target, environment)
+    looked = [str(path) for path in login_files(environment)]
+    rights = "pull" if only_reading else "pull,push"
+    async with Registry(
+        target,
+        Speaker(target, login, looked, only_reading=only_reading),
+        login=login,
+        scopes=[f"repository:{one}:{rights}" for one in dict.fromkeys(repositories)],
+        trust=None if door.plain_http else trust_for(target, door.authority, environment),
+        environment=environment,
+        pause=pause,
+    ) as registry:
+        await registry.greet()
+        yield registry
+
+
+def repository_of(target: Target, image: NamedImage) -> str:
+    """Where an image is kept below the target."""
     return f"{target.project}/{image.repository}"
+
+
+def tags_of(image: NamedImage) -> list[tuple[str, Descriptor, tuple[str, ...]]]:
+    """The tags of an image with what each stands for and the platforms of that; the version alone comes last."""
+    found = [
+        (f"{image.tag}-{one.platform.architecture}", one.manifest, (str(one.platform),))
+        for one in image.platforms
+        if not image.tag.endswith(f"-{one.platform.architecture}")
+    ]
+    return [*found, (image.tag, image.top, tuple(str(one.platform) for one in image.platforms))]
 
 
 class _Push:
@@ -137,25 +166,23 @@ class _Push:
 
     async def names(self, image: NamedImage) -> list[Pushed]:
         """The manifests, and at last the version."""
-        made = [
-            await self._name(one.manifest, f"{image.tag}-{one.platform.architecture}", (str(one.platform),))
-            for one in image.platforms
-        ]
-        everywhere = tuple(str(one.platform) for one in image.platforms)
-        made.append(await self._name(image.top, image.tag, everywhere))
-        return made
+        return [await self._name(document, tag, platforms) for tag, document, platforms in tags_of(image)]
 
     async def _name(self, document: Descriptor, tag: str, platforms: tuple[str, ...]) -> Pushed:
         url = self._registry.base / self._repository / "manifests" / tag
         name = f"{self._registry.target.domain}/{self._repository}:{tag}"
-        before = await self._digest_at(url, name)
+        before = await digest_at(self._registry, url, name)
         if before == document.digest:
             return Pushed(name, document.digest, platforms, was_there=True)
         if before:
             self._watcher.told(f"{name} was {before[:19]} and becomes {document.digest[:19]}.")
         content = await asyncio.to_thread(self._archive.read, document)
-        await self._ask("PUT", url, name, {"Content-Type": document.media_type}, content)
-        after = await self._digest_at(url, name)
+        kind = {"Content-Type": document.media_type}
+        await patiently(
+            self._registry.pause,
+            lambda: self._registry.ask("PUT", url, name, {200, 201}, headers=kind, body=content),
+        )
+        after = await digest_at(self._registry, url, name)
         if after != document.digest:
             raise ImagesError(
                 f"{name} was pushed as {document.digest[:19]}, but the registry answers with "
@@ -164,21 +191,18 @@ class _Push:
             )
         return Pushed(name, document.digest, platforms, was_there=False)
 
-    async def _digest_at(self, url: URL, name: str) -> str:
-        """What a name stands for now; empty if the registry has no such name."""
-        answer = await self._ask("HEAD", url, name, _ACCEPT)
-        if answer.status == 404:
-            return ""
-        if told := answer.headers.get("Docker-Content-Digest"):
-            return told
-        content = (await self._ask("GET", url, name, _ACCEPT)).content
-        return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
-    async def _ask(
-        self, method: str, url: URL, what: str, headers: dict[str, str], body: bytes | None = None
-    ) -> Answer:
-        expected = {200, 201} if method == "PUT" else {200, 404}
+async def digest_at(registry: Registry, url: URL, name: str) -> str:
+    """What a name stands for now; empty if the registry has no such name."""
+
+    async def ask(method: str) -> Answer:
         return await patiently(
-            self._registry.pause,
-            lambda: self._registry.ask(method, url, what, expected, headers=headers, body=body),
+            registry.pause, lambda: registry.ask(method, url, name, {200, 404}, headers=_ACCEPT)
         )
+
+    answer = await ask("HEAD")
+    if answer.status == 404:
+        return ""
+    if told := answer.headers.get("Docker-Content-Digest"):
+        return told
+    return f"sha256:{hashlib.sha256((await ask('GET')).content).hexdigest()}"

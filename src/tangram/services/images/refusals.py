@@ -48,8 +48,11 @@ def said(content: bytes) -> str:
 class Speaker:
     """The sentences about one registry. `login` is who one says one is to it, `looked` where logins were sought."""
 
-    def __init__(self, target: Target, login: Login | None, looked: list[str]) -> None:
+    def __init__(
+        self, target: Target, login: Login | None, looked: list[str], *, only_reading: bool = False
+    ) -> None:
         self._target = target
+        self._only_reading = only_reading
         self._login = login
         self._looked = looked
 
@@ -60,6 +63,11 @@ class Speaker:
             return self._unknown_caller(quoted)
         if status == 403:
             who = self._login.user if self._login is not None else "somebody who is not logged in"
+            if self._only_reading:
+                return ImagesError(
+                    f"{domain} does not let {who} read {self._target.project}{quoted}: ask for the right to pull from "
+                    f"there, or log in as somebody who has it: docker login {domain}."
+                )
             return ImagesError(
                 f"{domain} does not let {who} push to {self._target.project}{quoted}: make that project if "
                 "there is none, ask for the right to push there, or log in as somebody who has it: docker login "

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import io
 import re
 import ssl
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 from urllib.parse import urlencode
@@ -35,6 +36,7 @@ from tangram.services.images.proxies import shown as shown_proxy
 from tangram.services.images.refusals import BUSY, Speaker
 
 _MOST_READ: Final = 1 << 20
+_PIECE: Final = 1 << 20
 _GREETING: Final = frozenset(range(200, 500)) - BUSY
 _TOKEN: Final = re.compile(r"[!-~]+")
 _CONNECT_S: Final = 15
@@ -131,6 +133,32 @@ class Registry:
         # Who has been greeted is known; many registries say 401 all the same when a right is missing.
         status = 403 if answer.status == 401 and self._accepted else answer.status
         raise self.speaker.refused(what, status, answer.content)
+
+    async def digest(self, url: URL, what: str, on_bytes: Callable[[int], None]) -> str:
+        """The digest of what is kept there, read whole and piece by piece; empty if there is nothing."""
+        answer = await self._shown_to(url, "HEAD", {}, None)  # signs in, if that has to be
+        if answer.status == 404:
+            return ""
+        if self._session is None:
+            raise RuntimeError("a registry is asked inside `async with`")
+        shown = {"Authorization": self._shown} if self._shown else {}
+        proxy = proxy_for(url, self._environment)
+        found = hashlib.sha256()
+        try:
+            async with self._session.get(
+                url, headers=shown, ssl=self._trust or True, proxy=proxy
+            ) as response:
+                if response.status != 200:
+                    content = await _content(response)
+                    if response.status in BUSY:
+                        raise self.speaker.busy(what, response.status, content, 0.0)
+                    raise self.speaker.refused(what, response.status, content)
+                async for piece in response.content.iter_chunked(_PIECE):
+                    found.update(piece)
+                    on_bytes(len(piece))
+        except (aiohttp.ClientError, TimeoutError, OSError, UnicodeError) as error:
+            raise self.speaker.failed(error, proxy=shown_proxy(proxy)) from None
+        return f"sha256:{found.hexdigest()}"
 
     async def _shown_to(
         self, url: URL, method: str, headers: Mapping[str, str], body: bytes | None

@@ -150,7 +150,7 @@ unpack() {
     chmod 755 "$stage/bin/metax-docker"
     is_whole "$stage" || fail "what was unpacked into $base is not what was packed: see whether the disk is full or failing; nothing was changed."
     said=$("$stage/@LOADER@" --inhibit-cache --library-path "$stage/@LIBRARIES@" "$stage/usr/bin/python@PYTHON@" \
-        -I -B -c 'import tangram.cli' 2>&1 </dev/null) ||
+        -I -B -c 'import tangram.cli.docker.entry' 2>&1 </dev/null) ||
         fail "what it brings does not start from $base, which may be mounted noexec; nothing was changed ($(printf '%s' "$said" | tail -n 1))."
 }
 
@@ -225,6 +225,8 @@ uninstall_it() {
     before=$(linked)
     found=$before
     if [ -n "$before" ]; then
+        # What `metax-docker setup` wrote; a version that is damaged cannot, and its file does no harm.
+        [ -n "$prefix" ] || "$link" setup --remove >/dev/null 2>&1 </dev/null || :
         rm -f "$link" || fail "could not remove $link: remove it by hand."
     fi
     for one in "$base"/metax-docker-*; do

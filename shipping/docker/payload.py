@@ -23,6 +23,9 @@ PROGRAM: Final = "usr/local/bin/metax-docker"
 MARK: Final = "metax-docker.version"
 SUMS: Final = "SHA256SUMS"
 NOT_NEEDED: Final = (
+    "numpy",
+    "numpy.libs",
+    "aiohttp",
     "grpc",
     "google",
     "cryptography",
@@ -30,11 +33,11 @@ NOT_NEEDED: Final = (
     "pycparser",
     "prometheus_client",
 )
-"""Packages that only daemons import. A test imports the command without them."""
+"""Packages that only daemons and the placing of pods import. A test runs the command without them."""
 _LICENCES: Final = ("usr/share/doc", "usr/share/common-licenses")
 _LEFT_OUT: Final = frozenset({f"usr/lib/python{PYTHON}/sitecustomize.py"})
 """A link to a file of the machine, which is none of ours."""
-_COMPRESSION: Final = 9
+_COMPRESSION: Final = 6
 _BLOCK: Final = 4096
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from shipping.bundle.package import package_name
 from shipping.bundle.runfile import run_file_name
 from shipping.charts.packing import package_name as chart_name
+from shipping.docker.building import docker_package_name
 from shipping.image.building import archive_name, platform_archive_name, record_name, sbom_name
 from shipping.image.platforms import PLATFORMS
 from shipping.release.errors import ReleaseError
@@ -64,6 +65,7 @@ def files_of(version: Version) -> frozenset[str]:
         | {chart_name(chart, version.text) for chart in CHARTS}
         | {run_file_name(version.text)}
         | {package_name(version.text, base=base) for base in (True, False)}
+        | {docker_package_name(version.text)}
     )
 
 

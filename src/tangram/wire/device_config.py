@@ -31,6 +31,8 @@ CONFIG_MAPS: Final = ("metax-device-config", "device-config")
 """What the ConfigMap is called by the vendor's operator and by its extensions chart. The first that exists counts."""
 
 USUAL_SHARE_COUNT: Final = 4
+SLICED_CARDS: Final = "config-sliced-cards"
+"""The code of a document whose mode and list of sliced cards do not go together."""
 
 Place = tuple[str | int, ...]
 """Where in the document: a key of the ConfigMap, and the way from there."""
@@ -128,7 +130,7 @@ def read_device_config(data: Mapping[str, object], node: NodeName) -> DeviceConf
     sliced = cluster.sliced if own.sliced is None else own.sliced
     if mode is NodeMode.MIXED and sliced is None:
         raise ConfigError(
-            "config-sliced-cards",
+            SLICED_CARDS,
             f"{_MODE} {NodeMode.MIXED} does not say which cards of node {node} are sliced; "
             f"write for example {_SLICED}: [0, 1]",
             (*says.where.place, _MODE),
@@ -137,7 +139,7 @@ def read_device_config(data: Mapping[str, object], node: NodeName) -> DeviceConf
     for_nothing = own.sliced is not None or (cluster.sliced is not None and own.mode is None)
     if mode is not NodeMode.MIXED and for_nothing:
         raise ConfigError(
-            "config-sliced-cards",
+            SLICED_CARDS,
             f"cards of node {node} are named to be sliced, but its {_MODE} is {mode}; "
             f"write {_MODE}: {NodeMode.MIXED}, or leave {_SLICED} and {_HYBRID} out",
             (cluster if own.sliced is None else own).where.place,
@@ -185,7 +187,7 @@ def _read_wish(entry: Mapping[str, object], where: _Where) -> _Wish:
     hybrid = _read_hybrid(entry.get(_HYBRID), where)
     if sliced is not None and hybrid is not None:
         raise ConfigError(
-            "config-sliced-cards",
+            SLICED_CARDS,
             f"{where.words} names cards under {_SLICED} and under {_HYBRID}; leave one of the two",
             (*where.place, _SLICED),
         )
@@ -232,7 +234,7 @@ def _read_hybrid(value: object, where: _Where) -> tuple[str, ...] | None:
         return _read_cards(value, _HYBRID, where)
     if count is None or not 0 <= count <= _MOST_CARDS:
         raise ConfigError(
-            "config-sliced-cards",
+            SLICED_CARDS,
             f"{_HYBRID} in {where.words} is {shown(value)}: it is a list of cards, or a number up to {_MOST_CARDS} "
             "that counts them from the first; write for example [0, 1] or 2",
             (*where.place, _HYBRID),
@@ -245,7 +247,7 @@ def _read_sliced(value: object, where: _Where) -> tuple[str, ...] | None:
         return None
     if not loose.is_list(value):
         raise ConfigError(
-            "config-sliced-cards",
+            SLICED_CARDS,
             f"{_SLICED} in {where.words} is {shown(value)}: it is a list of card numbers or uuids; "
             "write for example [0, 1]",
             (*where.place, _SLICED),
@@ -260,7 +262,7 @@ def _read_cards(value: object, key: str, where: _Where) -> tuple[str, ...]:
         name = loose.text(each).strip() if number is None else str(number)
         if not name or (number is not None and number < 0):
             raise ConfigError(
-                "config-sliced-cards",
+                SLICED_CARDS,
                 f"{key} in {where.words} lists {shown(each)}: cards are numbers from 0 or uuids; write for example 0",
                 (*where.place, key),
             )

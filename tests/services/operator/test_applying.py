@@ -9,7 +9,7 @@ from tangram.kube.api import JSON, Api, Object
 from tangram.kube.connection import Connection
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.kube.recorder import Event
-from tangram.services.operator.applying import LONGEST_PAUSE_S, PUT_BACK, Applier
+from tangram.services.operator.applying import LONGEST_PAUSE_S, PUT_BACK, STAYS, Applier
 from tangram.services.operator.objects import HASH, hash_of, signed
 from tangram.services.operator.parts.pods import MANAGED_BY, MANAGER
 
@@ -234,3 +234,19 @@ def test_the_hash_is_of_what_is_wanted_alone() -> None:
     assert hash_of(wanted()) == hash_of(wanted())
     assert hash_of(wanted()) != hash_of(wanted("i:2"))
     assert signed(wanted())["metadata"]["annotations"] == {HASH: hash_of(wanted())}
+
+
+@virtually
+async def test_what_may_not_be_removed_is_said_once_and_stays() -> None:
+    one = Scene()
+    await one.ensure()
+    assert one.server.thing is not None
+    one.server.refuses = ApiError(403, "Forbidden", "no right there")
+    for _ in range(3):
+        assert await one.applier.remove(one.server.thing) == ""
+    assert one.server.requests == 2
+    (event,) = one.events
+    assert event.reason == STAYS
+    assert event.message == (
+        "DaemonSet metax-gpu-label in namespace ns is not wanted any more and stays, remove it by hand: no right there"
+    )

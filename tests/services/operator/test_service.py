@@ -397,16 +397,3 @@ async def test_of_two_replicas_one_writes_and_the_other_goes_on_when_it_ends() -
                 await until(lambda: third.unready() == second.unready() != [])
         async with operator_on(scene, "operator_4") as fourth:
             await until(lambda: fourth.election.held)
-
-
-async def test_the_device_config_of_the_spec_is_the_operators() -> None:
-    async with operated() as scene:
-        config = {"version": "v1", "cluster-config": {"mode": "sgpu"}}
-        await scene.ask_for({**NEVER, "devicePlugin": {"deviceConfig": config}})
-        async with operator_on(scene):
-            made = await scene.cluster.until("configmaps", "metax-device-config", bool)
-            assert made["data"]["version"] == "v1"
-            await scene.cluster.change("configmaps", "metax-device-config", {"data": {"version": "v2"}})
-            await scene.cluster.until(
-                "configmaps", "metax-device-config", lambda seen: seen["data"]["version"] == "v1"
-            )

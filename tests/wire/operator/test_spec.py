@@ -146,13 +146,24 @@ def test_the_budget_lets_one_node_at_least_go_and_never_more_than_is_written(
             id="registry",
         ),
         pytest.param(
+            {"driver": NEVER, "devicePlugin": {"deviceConfig": {"version": "v1", "nodes": []}}},
+            "devicePlugin.deviceConfig has 'nodes': its keys are version, cluster-config and nodes-config; write for "
+            "example {version: v1, cluster-config: {mode: sgpu}}",
+            id="device-config-key",
+        ),
+        pytest.param(
+            {"driver": NEVER, "devicePlugin": {"deviceConfig": {"cluster-config": {"mode": "sgpu"}}}},
+            "devicePlugin.deviceConfig: version is None: only v1 is known; write v1",
+            id="device-config-version",
+        ),
+        pytest.param(
             {
                 "driver": NEVER,
-                "devicePlugin": {"deviceConfig": {"version": "v1"}, "configNamespace": "kube-system"},
+                "devicePlugin": {"deviceConfig": {"version": "v1", "cluster-config": {"mode": "sliced"}}},
             },
-            "devicePlugin.deviceConfig has content, and configNamespace is 'kube-system': the operator makes the "
-            "ConfigMap in its own namespace alone; leave configNamespace out, or make it yourself",
-            id="device-config-elsewhere",
+            "devicePlugin.deviceConfig: mode in cluster-config is 'sliced': it is one of native, sgpu, shared, vgpu, "
+            "mixed; write one of these",
+            id="device-config-mode",
         ),
         pytest.param(
             {"driver": {**NEVER, "fwUpgradePolicy": "PreferCloud"}},

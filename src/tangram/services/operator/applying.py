@@ -45,6 +45,8 @@ ABOUT: Final = About(KIND, OBJECT, api_version=API_VERSION)
 PUT_BACK: Final = "EditPutBack"
 MADE_AGAIN: Final = "MadeAgain"
 TAKEN_AWAY: Final = "PartRemoved"
+STAYS: Final = "PartStays"
+FORBIDDEN: Final = 403
 
 
 class _Settled(NamedTuple):
@@ -82,6 +84,7 @@ class Applier:
         self._settled: dict[Name, _Settled] = {}
         self._pauses: dict[Name, _Pause] = {}
         self._troubles: dict[Name, str] = {}
+        self._lefts: set[Name] = set()
 
     async def ensure(self, wanted: Object, live: Object | None, *, once: bool = False) -> str:
         """Make it so; what keeps it from being so, or nothing. `once`: only where it is missing."""
@@ -105,12 +108,14 @@ class Applier:
     async def remove(self, live: Object) -> str:
         """Take away an object of ours that is not wanted any more."""
         name = name_of(live)
-        if live["metadata"].get("deletionTimestamp") or not self._leading():
+        if live["metadata"].get("deletionTimestamp") or name in self._lefts or not self._leading():
             return ""
         body = {"propagationPolicy": "Background", "preconditions": {"uid": live["metadata"].get("uid")}}
         try:
             await self._api.delete(path_of(name), body)
         except ApiError as error:
+            if error.status == FORBIDDEN:
+                return self._left(name, error)
             if error.status != NOT_FOUND:
                 self._counted("failed")
                 return f"{name} could not be removed: {error}"
@@ -122,6 +127,15 @@ class Applier:
         self._record(
             Event(ABOUT, TAKEN_AWAY, f"{name} is not wanted any more and was removed", warning=False)
         )
+        return ""
+
+    def _left(self, name: Name, error: ApiError) -> str:
+        """Where we have no rights any more, as in a namespace that the spec named before: said once, and left."""
+        self._lefts.add(name)
+        self._counted("failed")
+        where = f" in namespace {name.namespace}" if name.namespace else ""
+        words = f"{name}{where} is not wanted any more and stays, remove it by hand: {error.message}"
+        self._record(Event(ABOUT, STAYS, words))
         return ""
 
     def _is_right(self, name: Name, wanted: Object, live: Object) -> bool:

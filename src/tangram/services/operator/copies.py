@@ -73,8 +73,9 @@ class Copies:
         self.runtime_classes: Final = self._whole(
             "/apis/node.k8s.io/v1/runtimeclasses", "RuntimeClass", RUNTIME_CLASS
         )
-        self.driver_configs: Final = self._config_map(DRIVER_CONFIG)
-        self.device_configs: Final = self._config_map(CONFIG_MAPS[0])
+        self.driver_configs: Final = self._config_map(DRIVER_CONFIG, namespace)
+        self.device_configs: Final[dict[str, Informer[Object]]] = {}
+        """By namespace: one that the spec does not name any more is followed on, so that what is there is removed."""
         self._of_interest: dict[Key, SeenPod] = {}
         """Of a cluster's pods few hold cards or are ours; they are looked through all the time."""
         self.nodes: Final = Informer(
@@ -90,7 +91,6 @@ class Copies:
             clock=clock,
         )
         self._followed: dict[str, Informer[Any]] = {}
-        self._follows_devices = False
 
     async def fill(self, supervisor: Supervisor) -> None:
         """Begin to follow everything; returns once each copy was complete."""
@@ -107,13 +107,18 @@ class Copies:
         for copy in tuple(self._followed.values()):
             await copy.synced.wait()
 
-    def follow_device_config(self, supervisor: Supervisor) -> str:
-        """Only where the spec gives its content: without that nobody needs the right to read it. Why it is not read."""
-        name = f"ConfigMap {CONFIG_MAPS[0]}"
-        if not self._follows_devices:
-            self._follows_devices = True
-            supervisor.vital(f"copy of {name}", self.device_configs.run())
-        return "" if self.device_configs.synced.is_set() else self._why_not(name, self.device_configs)
+    def follow_device_config(self, supervisor: Supervisor, namespace: str) -> str:
+        """Follow the ConfigMap of device modes where the spec has it. Why it is not read yet; empty if it is.
+
+        Also where the spec gives no content, as one of ours may be left from when it did.
+        """
+        name = f"ConfigMap {CONFIG_MAPS[0]} in namespace {namespace}"
+        copy = self.device_configs.get(namespace)
+        if copy is None:
+            copy = self._config_map(CONFIG_MAPS[0], namespace, name)
+            self.device_configs[namespace] = copy
+            supervisor.vital(f"copy of {name}", copy.run())
+        return "" if copy.synced.is_set() else self._why_not(name, copy)
 
     def unready(self) -> list[str]:
         """What keeps the copies from being true."""
@@ -137,7 +142,12 @@ class Copies:
 
     def live(self) -> dict[Name, Object]:
         """Objects of the parts, ours and those that only have their names."""
-        copies = (self.daemon_sets, self.runtime_classes, self.driver_configs, self.device_configs)
+        copies = (
+            self.daemon_sets,
+            self.runtime_classes,
+            self.driver_configs,
+            *self.device_configs.values(),
+        )
         return {name_of(thing): thing for copy in copies for thing in copy.objects.values()}
 
     def cards_held(self) -> dict[str, list[GpuPod]]:
@@ -188,7 +198,7 @@ class Copies:
         if (change.old or _NOBODY) != (change.new or _NOBODY):
             self._changed()
 
-    def _whole(self, path: str, kind: str, name: str = "") -> Informer[Object]:
+    def _whole(self, path: str, kind: str, name: str = "", told: str = "") -> Informer[Object]:
         def keep(thing: Object) -> Object:
             # Items of a list do not say of what kind they are.
             return {**thing, "kind": kind}
@@ -200,12 +210,12 @@ class Copies:
             lambda _: self._changed(),
             keep=keep,
             query=query,
-            troubled=self._troubled(kind),
+            troubled=self._troubled(told or kind),
             clock=self._clock,
         )
 
-    def _config_map(self, name: str) -> Informer[Object]:
-        return self._whole(f"/api/v1/namespaces/{self._namespace}/configmaps", "ConfigMap", name)
+    def _config_map(self, name: str, namespace: str, told: str = "") -> Informer[Object]:
+        return self._whole(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMap", name, told)
 
     def _troubled(self, what: str) -> Callable[[str], None]:
         def say(sentence: str) -> None:

@@ -175,10 +175,13 @@ class Operator:
     async def _keep(self, thing: Object, spec: Spec, *, silent: bool) -> None:
         """Make it so; `silent` where something else is to be said of the object."""
         site, unread = self._settings.site, ""
-        if spec.device_plugin.device_config and self._supervisor is not None:
-            unread = self.copies.follow_device_config(self._supervisor)
+        if self._supervisor is not None:
+            place = spec.device_plugin.config_namespace or site.namespace
+            unread = self.copies.follow_device_config(self._supervisor, place)
+        # Who gives no content needs no right to read it.
+        matters = DEVICE_CONFIG.wanted(spec)
         troubles = await keep_parts(
-            self._applier, spec, site, self.copies.live(), {DEVICE_CONFIG.name: unread}
+            self._applier, spec, site, self.copies.live(), {DEVICE_CONFIG.name: unread if matters else ""}
         )
         unmarked = await self._mark()
         upgrade, failed = await self._upgrade(spec)
@@ -256,13 +259,15 @@ class Operator:
         await self._report(thing, reporting.removing(thing, sentence, self._now()))
 
     async def _see_all_of_ours(self, thing: Object) -> None:
-        """What is not seen is not removed: the ConfigMap that is only followed where the spec gives it."""
+        """What is not seen is not removed: the ConfigMap that is only followed from the first reading of a spec on."""
         plugin = loose.members(loose.members(thing.get("spec")).get("devicePlugin"))
-        if plugin.get("deviceConfig") and self._supervisor is not None:
-            self.copies.follow_device_config(self._supervisor)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY_S):
-                    await self.copies.device_configs.synced.wait()
+        place = loose.text(plugin.get("configNamespace")) or self._settings.site.namespace
+        if self._supervisor is None or place in self.copies.device_configs:
+            return
+        self.copies.follow_device_config(self._supervisor, place)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EVERY_S):
+                await self.copies.device_configs[place].synced.wait()
 
     async def _report(self, thing: Object, status: Status) -> None:
         self.metrics.tell(status)

@@ -15,8 +15,17 @@ from typing import Any, Final
 import msgspec
 
 from tangram.units.durations import parse_duration
+from tangram.units.ids import NodeName
 from tangram.units.refusal import UnitError
 from tangram.wire import loose
+from tangram.wire.device_config import (
+    KEYS,
+    NODES_KEY,
+    SLICED_CARDS,
+    VERSION_KEY,
+    ConfigError,
+    read_device_config,
+)
 from tangram.wire.errors import WireError, shown
 from tangram.wire.operator.names import FINALIZER, OBJECT, VENDORS_FINALIZER
 from tangram.wire.operator.policies import DeployPolicy
@@ -33,6 +42,7 @@ _TAG = re.compile(IMAGE_TAG)
 _REGISTRY = re.compile(REGISTRY)
 _TAGGED = re.compile(rf"{IMAGE_NAME}(:{IMAGE_TAG})(@sha256:[0-9a-f]{{64}})?")
 _SHARE = re.compile(r"([1-9][0-9]{0,5})|(([1-9][0-9]?|100)%)")
+_ANY_NODE: Final = NodeName("*")
 _LOADER = re.compile(r"auto|kmod|simulated:.+")
 
 _NOT_OURS: Final = {
@@ -200,12 +210,22 @@ def _check_registries(spec: Spec) -> None:
 
 
 def _check_device_config(spec: Spec) -> None:
-    plugin = spec.device_plugin
-    if plugin.device_config and plugin.config_namespace:
+    """What every node would refuse. An entry for a single node is that node's business, and said there."""
+    written = spec.device_plugin.device_config
+    unknown = next((key for key in written if key not in KEYS), None)
+    if unknown is not None:
         raise _refusal(
-            f"devicePlugin.deviceConfig has content, and configNamespace is {shown(plugin.config_namespace)}: the "
-            "operator makes the ConfigMap in its own namespace alone; leave configNamespace out, or make it yourself"
+            f"devicePlugin.deviceConfig has {shown(unknown)}: its keys are {', '.join(KEYS[:-1])} and {KEYS[-1]}; "
+            "write for example {version: v1, cluster-config: {mode: sgpu}}"
         )
+    # A text is read by the agents, whatever it is written in.
+    told = {key: value for key, value in written.items() if key == VERSION_KEY or not isinstance(value, str)}
+    try:
+        read_device_config({key: value for key, value in told.items() if key != NODES_KEY}, _ANY_NODE)
+    except ConfigError as error:
+        # Which cards are sliced may be said by each node's own entry.
+        if error.code != SLICED_CARDS or NODES_KEY not in written:
+            raise _refusal(f"devicePlugin.deviceConfig: {error.sentence}") from None
 
 
 def _refusal(sentence: str) -> WireError:

@@ -62,10 +62,13 @@ class FakeRestarter:
         self.in_force: bytes | None = host.read(path)
         self.fails: Callable[[bytes | None], str] = lambda _content: ""
         self.by_hand = False
+        self.gone: str = ""
+        """An engine that is not there any more."""
 
     def restart(self, engine: Engine) -> None:
-        del engine
         self.restarts += 1
+        if engine.kind == self.gone:
+            raise Trouble("restart-failed", f"{engine.kind} is not active")
         content = self._host.read(self._path)
         why = self.fails(content)
         if why:

@@ -287,6 +287,53 @@ def test_a_restart_that_is_left_to_people_is_waited_for(tmp_path: Path) -> None:
     assert one.restarter.restarts == 0
 
 
+def test_a_removal_whose_restart_is_left_to_people_keeps_the_program_until_then(tmp_path: Path) -> None:
+    one = RuntimeHost(tmp_path, may_restart=False, cdi_mode=CdiMode.ENV)
+    one.restarter.by_hand = True
+    assert one.keeper.keep(FACTS).state.phase is Phase.READY
+    (one.root / f"{names.RUNTIME_JOURNAL}/journal.json".lstrip("/")).unlink()
+    one.restarter.by_hand = False
+    for _ in range(2):
+        state = one.keeper.remove(FACTS).state
+        assert (state.phase, state.code) == (Phase.WAITING, "restart-needed")
+        assert "has runtime metax no more, which containerd has yet to read" in state.why
+        assert (one.text(), names.RUNTIME_PROGRAM.lstrip("/") in one.files()) == (COMMENTED, True)
+    one.restarter.by_hand = True
+    assert one.keeper.remove(FACTS).state.phase is Phase.REMOVED
+    assert one.files() == one.before
+
+
+def test_people_are_told_what_can_be_seen_to_have_been_done(tmp_path: Path) -> None:
+    one = RuntimeHost(tmp_path, "{}\n", "/etc/docker/daemon.json", may_restart=False)
+    assert "run systemctl restart docker on this node" in one.keeper.keep(DOCKER).state.why
+
+
+def test_an_engine_that_the_node_has_no_more_is_not_waited_for(tmp_path: Path) -> None:
+    one = RuntimeHost(tmp_path, "{}\n", "/etc/docker/daemon.json")
+    one.keeper.keep(DOCKER)
+    one.write(COMMENTED, CONTAINERD)
+    one.restarter.gone = EngineKind.DOCKER
+    assert one.keeper.keep(FACTS).state.phase is Phase.READY
+    assert one.text() == "{}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('version = 3\nimports = ["/a\\u0000/b"]\n', id="an import that is no path"),
+        pytest.param(f"version = 3\n{'.'.join(['a'] * 4000)} = 1\n", id="nested without end"),
+        pytest.param("version = 3\n[[plugins]]\n", id="plugins as a list"),
+        pytest.param("\ufeffversion = 3\n", id="a byte order mark"),
+    ],
+)
+def test_odd_files_end_in_a_state_and_come_back_as_they_were(tmp_path: Path, text: str) -> None:
+    one = RuntimeHost(tmp_path, text)
+    one.programs.there.clear()
+    assert one.keeper.keep(FACTS).state.phase in (Phase.READY, Phase.FAILED)
+    assert one.keeper.remove(FACTS).state.phase in (Phase.REMOVED, Phase.FAILED)
+    assert one.text() == text
+
+
 def test_a_program_that_the_image_lacks_is_said(tmp_path: Path) -> None:
     one = RuntimeHost(tmp_path)
     one.settings.program.unlink()
@@ -339,6 +386,31 @@ def test_crio_gets_a_file_of_its_own_and_loses_it_again(tmp_path: Path) -> None:
     assert one.keeper.keep(CRIO).changed
     one.keeper.remove(CRIO)
     assert one.files() == before
+
+
+def test_a_file_of_crio_that_is_somebody_elses_is_left_alone(tmp_path: Path) -> None:
+    one = RuntimeHost(tmp_path, "[crio.runtime.runtimes.metax]\nruntime_path = '/opt/vendor'\n", CRIO_FILE)
+    assert one.keeper.keep(CRIO).state.code == "runtime-taken"
+    assert one.keeper.remove(CRIO).state.phase is Phase.REMOVED
+    assert one.files() == one.before
+
+
+def test_the_file_of_crio_goes_without_our_notes_too(tmp_path: Path) -> None:
+    one = RuntimeHost(tmp_path, None, CRIO_FILE)
+    one.keeper.keep(CRIO)
+    (one.root / f"{names.RUNTIME_JOURNAL}/journal.json".lstrip("/")).unlink()
+    assert one.keeper.remove(CRIO).state.phase is Phase.REMOVED
+    assert one.files() == one.before
+
+
+def test_the_program_stays_while_a_container_of_crio_needs_it(tmp_path: Path) -> None:
+    one = RuntimeHost(tmp_path, None, CRIO_FILE)
+    one.keeper.keep(CRIO)
+    one.programs.processes = (
+        Running(program="/usr/bin/conmon", arguments=("-c", "1", "-r", names.RUNTIME_PROGRAM)),
+    )
+    state = one.keeper.remove(CRIO).state
+    assert (state.code, "1 containers" in state.why) == ("in-use", True)
 
 
 def test_docker_gets_the_runtime_as_its_default_and_its_bytes_back(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tangram.wire.runtime_config.wishes import Wish
 
 CRIO_FOLDER: Final = "/etc/crio/crio.conf.d"
 CRIO_MAIN: Final = "/etc/crio/crio.conf"
-_STATE: Final = "/run/containerd"
+_STATES: Final = ("/run/containerd", "/run/docker/containerd/daemon", "/run/k3s/containerd")
 _NOISE = re.compile(r"^(time=\S+ )?(level=\w+ )?(msg=)?")
 
 log = logging.getLogger("tangram.container_runtime")
@@ -174,15 +174,17 @@ class CrioConfig:
         return (CRIO_MAIN, self.path, *self._host.files(f"{CRIO_FOLDER}/*.conf"))
 
     def wanted(self, current: bytes | None, wish: Wish, was: Was) -> Desired:
-        del current
         others = self._others()
+        if current is not None and crio.is_of_others(current.decode("utf-8", "replace"), wish.program):
+            raise crio.taken(self.path)
         text = crio.drop_in(others, wish, self._engine.number)
         program = crio.handler_of(others, self._engine.number).program
         return Desired(content=text.encode(), runtime=program, was=was)
 
     def without(self, current: bytes, was: Was) -> bytes:
-        del current, was
-        return b""
+        del was
+        theirs = crio.is_of_others(current.decode("utf-8", "replace"), names.RUNTIME_PROGRAM)
+        return current if theirs else b""
 
     def check(self, content: bytes | None, wish: Wish | None) -> None:
         del wish
@@ -259,10 +261,14 @@ class DockerConfig:
             raise _refused("dockerd", self.path, ran.said)
 
 
-def containers_of(program: str, host: Host) -> int:
+def containers_of(program: str, host: Host, programs: Programs) -> int:
     """How many containers were started through a program and are still there: they need it until they end."""
     wanted, count = program.encode(), 0
-    for namespace in host.files(f"{_STATE}/io.containerd.runtime.v2.task/*"):
+    # CRI-O's containers have a process each that was told the program.
+    count += sum(program in each.arguments for each in programs.running("conmon"))
+    for namespace in (
+        each for state in _STATES for each in host.files(f"{state}/io.containerd.runtime.v2.task/*")
+    ):
         for bundle in host.files(f"{namespace}/*"):
             with suppress(OSError):
                 if any(

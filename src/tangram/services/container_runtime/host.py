@@ -104,7 +104,8 @@ class Host:
         folder, _, last = pattern.rpartition("/")
         try:
             found = sorted(each.name for each in self.at(folder or "/").iterdir())
-        except OSError:
+        except (OSError, ValueError):
+            # The second: patterns are written by others, and no path has a NUL.
             return []
         return [f"{folder}/{name}" for name in found if fnmatch.fnmatchcase(name, last)]
 

@@ -17,15 +17,21 @@ from typing import Final
 import msgspec
 
 from tangram.services.container_runtime.bringing import Bringing
-from tangram.services.container_runtime.configs import Config, Desired, config_of, containers_of
+from tangram.services.container_runtime.configs import (
+    Config,
+    CrioConfig,
+    Desired,
+    config_of,
+    containers_of,
+)
 from tangram.services.container_runtime.engines import Engine, find_engine
 from tangram.services.container_runtime.host import CHECKED, UNFINISHED, Host
+from tangram.services.container_runtime.journal import ENTRY, Entry, Journal, Step, digest
 from tangram.services.container_runtime.journal import FILES as JOURNAL_FILES
-from tangram.services.container_runtime.journal import Entry, Journal, Step, digest
 from tangram.services.container_runtime.programs import Programs
-from tangram.services.container_runtime.restarting import Restarter, usual_command
+from tangram.services.container_runtime.restarting import Restarter, command_by_hand
 from tangram.services.container_runtime.settings import CdiMode, EngineKind, Settings
-from tangram.services.container_runtime.trouble import Code, Trouble
+from tangram.services.container_runtime.trouble import Code, Trouble, failure
 from tangram.wire.cdi_support import cdi_passing
 from tangram.wire.errors import WireError
 from tangram.wire.operator import names
@@ -94,8 +100,8 @@ class Keeper:
             way = self._way(engine, facts, current)
             known = msgspec.structs.replace(known, way=way)
             changed = self._kept(engine, config, current, known)
-        except (Trouble, WireError, OSError) as error:
-            return self._failed(known, error)
+        except (Trouble, WireError, OSError, RecursionError) as error:
+            return Outcome(state=failure(known, error))
         return Outcome(state=msgspec.structs.replace(known, phase=Phase.READY), changed=changed)
 
     def remove(self, facts: Facts) -> Outcome:
@@ -109,8 +115,8 @@ class Keeper:
                 known = RuntimeState(phase=Phase.FAILED, engine=engine.kind, version=engine.version)
                 changed = self._undone(engine, entry)
             left = self._cleared()
-        except (Trouble, WireError, OSError) as error:
-            return self._failed(known, error)
+        except (Trouble, WireError, OSError, RecursionError) as error:
+            return Outcome(state=failure(known, error))
         return Outcome(
             state=msgspec.structs.replace(
                 known, phase=Phase.REMOVED, code="in-use" if left else "", why=left
@@ -169,7 +175,7 @@ class Keeper:
         wish = Wish(program=names.RUNTIME_PROGRAM, default=known.way == WRAPPER)
         entry = self._journal.read()
         if entry is not None and entry.path != config.path:
-            self._undone(Engine(kind=entry.engine, version=entry.version), entry)
+            self._left_behind(engine, entry)
             entry = None
         was = entry.was if entry is not None else Was()
         desired = config.wanted(current, wish, was)
@@ -244,13 +250,7 @@ class Keeper:
     def _take_up(self, engine: Engine, config: Config, entry: Entry) -> None:
         """Have the engine read what was written; put the old file back where it fails."""
         if not self._settings.may_restart:
-            if not self._restarter.read_since(engine, config.path):
-                command = " ".join(self._settings.restart_command or usual_command(engine))
-                raise Trouble(
-                    Code.RESTART_NEEDED,
-                    f"{config.path} has runtime metax, which {engine.kind} has yet to read; --restart is never; run "
-                    f"{command} on this node",
-                )
+            self._await_restart(engine, config.path, f"{config.path} has runtime metax")
         else:
             try:
                 self._restarter.restart(engine)
@@ -265,6 +265,15 @@ class Keeper:
                 )
                 raise made
         self._journal.write(msgspec.structs.replace(entry, step=Step.APPLIED))
+
+    def _await_restart(self, engine: Engine, since: str, what: str) -> None:
+        """Leave it to a person. Raises `Trouble` until they have done it."""
+        if not self._restarter.read_since(engine, since):
+            command = " ".join(self._settings.restart_command) or command_by_hand(engine)
+            raise Trouble(
+                Code.RESTART_NEEDED,
+                f"{what}, which {engine.kind} has yet to read; --restart is never; run {command} on this node",
+            )
 
     def _rolled_back(self, engine: Engine, config: Config, entry: Entry, trouble: Trouble) -> Trouble:
         self._put_back(config, self._journal.kept(entry) if entry.existed else None, entry)
@@ -291,6 +300,15 @@ class Keeper:
         except Trouble:
             return None
 
+    def _left_behind(self, engine: Engine, entry: Entry) -> None:
+        """Undo what another file has. An engine that is the node's no more may be gone, and nobody waits for it."""
+        try:
+            self._undone(Engine(kind=entry.engine, version=entry.version), entry)
+        except Trouble as trouble:
+            if entry.engine is engine.kind:
+                raise
+            log.warning("%s is not the engine of this node any more: %s", entry.engine, trouble.sentence)
+
     def _undone(self, engine: Engine, entry: Entry | None) -> str:
         config = config_of(
             engine, self._host, self._programs, self._settings, entry.path if entry is not None else ""
@@ -304,11 +322,23 @@ class Keeper:
         if before != current:
             if not exactly:
                 config.check(before, None)
-            if entry is not None:
-                self._journal.write(msgspec.structs.replace(entry, step=Step.REMOVING))
+            noted = entry or Entry(
+                engine=engine.kind,
+                version=engine.version,
+                path=config.path,
+                step=Step.REMOVING,
+                existed=before is not None,
+                before=digest(before),
+                after=digest(current),
+            )
+            self._journal.write(msgspec.structs.replace(noted, step=Step.REMOVING))
             self._put_back(config, before, entry)
         if self._settings.may_restart:
             self._restarter.restart(engine)
+        else:
+            # Until then it would start containers by a program that is about to go.
+            since = ENTRY if before is None else config.path
+            self._await_restart(engine, since, f"{config.path} has runtime metax no more")
         return (
             f"{config.path} is as it was before runtime {names.RUNTIME_CLASS} was registered"
             if exactly
@@ -330,7 +360,7 @@ class Keeper:
         if entry is None and names.RUNTIME_CLASS.encode() not in current:
             return current, True
         clean = config.without(current, entry.was if entry is not None else Was())
-        made_by_us = entry is not None and not entry.existed
+        made_by_us = isinstance(config, CrioConfig) if entry is None else not entry.existed
         return (None if made_by_us and clean in _EMPTY else clean), clean == current
 
     def _put_back(self, config: Config, before: bytes | None, entry: Entry | None) -> None:
@@ -345,7 +375,7 @@ class Keeper:
 
     def _cleared(self) -> str:
         """Take the program and the notes away; why not, where containers still need them."""
-        left = containers_of(names.RUNTIME_PROGRAM, self._host)
+        left = containers_of(names.RUNTIME_PROGRAM, self._host, self._programs)
         if left:
             return (
                 f"{left} containers were started by {names.RUNTIME_PROGRAM} and need it until they end, so it stays; "
@@ -354,25 +384,6 @@ class Keeper:
         self._bringing.take_away()
         self._journal.clear()
         return ""
-
-    def _failed(self, known: RuntimeState, error: Trouble | WireError | OSError) -> Outcome:
-        if isinstance(error, OSError):
-            where = error.filename or "a file of the host"
-            code, why = (
-                Code.HOST_UNWRITABLE.value,
-                (
-                    f"{where} cannot be read or written ({error.strerror or type(error).__name__}); nothing was "
-                    "changed by half; free the disk, or give the agent the rights of its chart"
-                ),
-            )
-        else:
-            code, why = str(error.code), error.sentence
-        waiting = code in (Code.RESTART_NEEDED, Code.VERSION_UNKNOWN)
-        return Outcome(
-            state=msgspec.structs.replace(
-                known, phase=Phase.WAITING if waiting else Phase.FAILED, code=code, why=why
-            )
-        )
 
 
 def _generated(path: str) -> Trouble:

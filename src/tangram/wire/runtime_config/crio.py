@@ -54,16 +54,30 @@ def handler_of(files: Sequence[tuple[str, str]], version: tuple[int, int] | None
     return Handler(name=default, members=runtimes.get(default, {}))
 
 
+def is_of_others(text: str, program: str) -> bool:
+    """Whether a file of the name of ours has a runtime metax of somebody else."""
+    try:
+        members = table_at(parse(text, FILE), (*_RUNTIME, "runtimes", RUNTIME))
+    except WireError:
+        return False
+    return HEADER not in text and members is not None and members.get("runtime_path") != program
+
+
+def taken(name: str) -> WireError:
+    """The refusal of a file that has the runtime already."""
+    return WireError(
+        "runtime-taken",
+        f"{name} has a runtime metax that is not ours; it can be registered once; remove it there, or remove what put "
+        "it there, such as MetaX's own operator",
+    )
+
+
 def drop_in(files: Sequence[tuple[str, str]], wish: Wish, version: tuple[int, int] | None) -> str:
     """Our file, given all others in CRI-O's order, each with its path. Raises `WireError`."""
     for name, text in files:
         members = table_at(parse(text, name), _RUNTIME) or {}
         if RUNTIME in (table_at(members, ("runtimes",)) or {}):
-            raise WireError(
-                "runtime-taken",
-                f"{name} has a runtime metax that is not ours; it can be registered once; remove it there, or remove "
-                "what put it there, such as MetaX's own operator",
-            )
+            raise taken(name)
         if wish.default and name.rpartition("/")[2] > FILE and "/crio.conf.d/" in name and DEFAULT in members:
             raise WireError(
                 "default-elsewhere",

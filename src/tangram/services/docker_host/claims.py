@@ -77,7 +77,10 @@ def turn(
 
 
 def claims_folder(environment: Mapping[str, str], user: int) -> Path | None:
-    """Where claims are: for all users of root's engine, or for one's own."""
+    """Where claims are: METAX_DOCKER_RUN_DIR, else for all users of root's engine, or for one's own."""
+    named = environment.get("METAX_DOCKER_RUN_DIR", "")
+    if named.startswith("/"):
+        return Path(named)
     if user == 0:
         return Path("/run/metax-docker")
     own = environment.get("XDG_RUNTIME_DIR", "")

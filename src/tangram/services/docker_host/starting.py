@@ -6,7 +6,7 @@ the engine's own command line. They stand before the person's own options, so wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -53,6 +53,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     device_root: str = _DEV
     cache: Path | None = None
     claims: Path | None = None
+    groups: Callable[[Iterable[str]], tuple[int, ...]] = person.groups_of
+    """The groups whose members may open some nodes."""
     dry_run: bool = False
 
 
@@ -123,7 +125,7 @@ def _holders(host: Host) -> list[Holder]:
 
 def _nodes(paths: tuple[str, ...], host: Host) -> tuple[str, ...]:
     places = _places(paths, host)
-    return additions.node_options(paths, places, person.groups_of(places.values()))
+    return additions.node_options(paths, places, host.groups(places.values()))
 
 
 def _places(paths: list[str] | tuple[str, ...], host: Host) -> dict[str, str]:

@@ -68,9 +68,9 @@ def test_everything_is_labelled_alike(case: Case, objects: list[Object]) -> None
 def test_everything_is_in_the_releases_namespace(case: Case, objects: list[Object]) -> None:
     settings = values_of(case).get("gpuDevice", {}).get("configNamespace", "kube-system")
     for thing in objects:
-        elsewhere = (
-            {settings} if labels_of(thing)["app.kubernetes.io/component"] == "gpu-device" else set[str]()
-        )
+        follows = labels_of(thing)["app.kubernetes.io/component"] == "gpu-device"
+        keeps = thing["metadata"]["name"] == "metax-operator-device-config"
+        elsewhere = {settings} if follows or keeps else set[str]()
         elsewhere |= {"kube-system"} if key_of(thing) in KUBE_SYSTEM else set()
         if thing["kind"] in CLUSTER_WIDE:
             assert namespace_of(thing) == "", key_of(thing)

@@ -31,9 +31,12 @@ from builders.charts.goldens import ROOT, Object, objects_of
 from builders.charts.reading import of_kind, pod_of
 from shipping.charts.contents import files_of
 from shipping.charts.options import chart_schemas
-from tangram.services.operator.parts import pods
+from tangram.services.gpu_device.config_texts import read_config_texts
+from tangram.services.operator.parts import config_maps, pods
 from tangram.services.operator.parts.catalogue import PARTS
 from tangram.services.operator.parts.pods import Site
+from tangram.units.ids import NodeName
+from tangram.wire.device_config import NodeMode
 from tangram.wire.operator import names
 from tangram.wire.operator.definition import FILE, operator_definition
 from tangram.wire.operator.policies import ALSO, DeployPolicy
@@ -175,6 +178,28 @@ def test_payloads_have_neither_rights_nor_a_token() -> None:
     assert name not in {subject["name"] for each in bindings for subject in each["subjects"]}
 
 
+def test_device_modes_are_the_operators_to_make_and_it_may_where_agents_follow_them() -> None:
+    case = case_named(OPERATOR, "gpuDevice.deviceConfig")
+    assert of_kind(objects_of(case), "ConfigMap") == []
+    spec = read_spec(asked(case))
+    (wanted,) = config_maps.device_config(spec, Site(namespace=OPERATOR, image="tangram", version="1"))
+    assert read_config_texts(wanted["data"], NodeName("gpu-1")).mode is NodeMode.SGPU
+    for name, place in ((DEFAULT, "kube-system"), ("gpuDevice.configNamespace", "gpu-settings")):
+        (role,) = [
+            each
+            for each in of_kind(made(name), "Role")
+            if each["metadata"]["name"] == "metax-operator-device-config"
+        ]
+        assert role["metadata"]["namespace"] == spec_of(name).device_plugin.config_namespace == place
+        (binding,) = [
+            each
+            for each in of_kind(made(name), "RoleBinding")
+            if each["roleRef"]["name"] == role["metadata"]["name"]
+        ]
+        assert binding["metadata"]["namespace"] == place
+        assert [each["name"] for each in binding["subjects"]] == ["metax-operator-controller"]
+
+
 def test_what_people_edit_is_not_the_charts() -> None:
     for case in cases(OPERATOR):
         assert names.DRIVER_CONFIG not in {
@@ -255,20 +280,29 @@ def test_the_page_has_every_right_of_the_operator_and_its_agents() -> None:
         for resource in _quoted(kinds)
     }
     parts = ("operator-controller", "driver-manager", "container-runtime")
+    own = {"operator-device-config": "operator-controller"}
     handed = {
         (
-            role["metadata"]["name"].removeprefix("metax-"),
-            "namespace" if role["kind"] == "Role" else "cluster",
+            part,
+            _where(role),
             resource,
             frozenset(rule.get("resourceNames", ())),
             frozenset(rule["verbs"]),
         )
         for role in of_kind(made(), "Role", "ClusterRole")
-        if role["metadata"]["name"].removeprefix("metax-") in parts
+        for name in [role["metadata"]["name"].removeprefix("metax-")]
+        for part in [own.get(name, name)]
+        if part in parts
         for rule in role["rules"]
         for resource in rule["resources"]
     }
     assert told == handed
+
+
+def _where(role: Object) -> str:
+    if role["kind"] == "ClusterRole":
+        return "cluster"
+    return "namespace" if role["metadata"]["namespace"] == OPERATOR else "`configNamespace`"
 
 
 def _quoted(text: str) -> list[str]:

@@ -2,7 +2,8 @@
 The ConfigMap that says which cards are sliced (docs/device-config.md), and the right to follow it.
 
 It is made only if its content is given here: a cluster that had MetaX's components has one already, and this chart must
-neither take it over nor remove it. Changes are followed, so no pod's template depends on it.
+neither take it over nor remove it. Changes are followed, so no pod's template depends on it. Under GPU Operator the
+content is in the spec of the one ClusterOperator, and the operator makes the ConfigMap.
 */}}
 {{- define "tangram-parts.device-config" -}}
 {{- $part := list . "gpu-device" -}}
@@ -32,6 +33,7 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
     namespace: {{ .Release.Namespace | quote }}
+{{- if ne .Chart.Name "metax-operator" }}
 {{- with .Values.gpuDevice.deviceConfig }}
 ---
 apiVersion: v1
@@ -48,5 +50,6 @@ data:
   {{ $key }}: | {{- toYaml $value | nindent 4 }}
   {{- end }}
   {{- end }}
+{{- end }}
 {{- end }}
 {{- end -}}

@@ -37,6 +37,11 @@ class Drain:
         self._api = api
         self._answers: dict[PodUid, _Answer] = {}
 
+    def is_due(self, pod: GpuPod, now: dt.datetime) -> bool:
+        """Whether it is to be asked now; a clock that was set back makes nobody wait."""
+        known = self._answers.get(pod.ref.uid)
+        return known is None or not 0 <= (now - known.asked).total_seconds() < AGAIN_S
+
     async def ask(self, steps: Iterable[Evict], now: dt.datetime) -> dict[str, str]:
         """Sentences about pods that may not go now, by their node. Never raises for what a server does."""
         wanted = list(steps)
@@ -45,10 +50,9 @@ class Drain:
         refusals: dict[str, str] = {}
         for step in wanted:
             uid = step.pod.ref.uid
-            known = self._answers.get(uid)
-            if known is None or (now - known.asked).total_seconds() >= AGAIN_S:
-                known = _Answer(now, await self._one(step.pod))
-                self._answers[uid] = known
+            if self.is_due(step.pod, now):
+                self._answers[uid] = _Answer(now, await self._one(step.pod))
+            known = self._answers[uid]
             if known.why_not:
                 refusals.setdefault(step.view.name, known.why_not)
         return refusals

@@ -7,15 +7,35 @@ label says nothing. A node that is being changed keeps it until that is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 from tangram.services.operator.copies import SeenNode
 from tangram.wire.operator.names import MANAGED
 from tangram.wire.operator.node_states import Phase
 
+AGAIN_S: Final = 10.0
 
-def changes(nodes: Iterable[SeenNode]) -> Iterator[tuple[str, dict[str, Any]]]:
+Change = tuple[str, dict[str, Any]]
+
+
+class Pace:
+    """No node is written twice in a moment: whoever keeps taking the label off must not become a load."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._done: dict[str, float] = {}
+
+    def due(self, wanted: Iterable[Change]) -> Iterator[Change]:
+        now = self._clock()
+        self._done = {node: at for node, at in self._done.items() if now - at < AGAIN_S}
+        return (change for change in wanted if change[0] not in self._done)
+
+    def done(self, node: str) -> None:
+        self._done[node] = self._clock()
+
+
+def changes(nodes: Iterable[SeenNode]) -> Iterator[Change]:
     """Nodes whose label is to change, each with its merge patch, which an older state of the node refuses."""
     for node in nodes:
         wanted = _wanted(node)
@@ -30,9 +50,10 @@ def _wanted(node: SeenNode) -> str | None:
     view = node.view
     if view.leaving:
         return None
-    if node.installed == "true":
-        return "true"
     working = view.driver is not None and view.driver.phase is Phase.WORKING
-    if node.installed == "false" and not view.held and not working and not view.removing:
+    if node.installed == "true" or (working and not view.removing):
+        # Taken off in the middle of a change, it would leave nobody there to bring that to an end.
+        return "true"
+    if node.installed == "false" and not view.held and not view.removing:
         return ""
     return None

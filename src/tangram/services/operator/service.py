@@ -83,6 +83,7 @@ class Operator:
         )
         self._upgrader = Upgrader(api, self.recorder.record, leading=self._leads, now=now)
         self._remover = Remover(api, self.recorder.record, self.copies.live, leading=self._leads, now=now)
+        self._marks = marking.Pace(clock)
         self._pull_words = PullWords()
         self._spec: Spec | None = None
         """The last that could be read."""
@@ -159,6 +160,7 @@ class Operator:
         thing = self.copies.operator()
         self._note_absence(thing is None)
         if thing is None:
+            await self._upgrader.give_back(self.copies.views())
             return
         theirs = whose(thing)
         if theirs:
@@ -171,6 +173,8 @@ class Operator:
         refused = await self._read(thing)
         if self._spec is not None:
             await self._keep(thing, self._spec, silent=refused)
+        else:
+            await self._upgrader.give_back(self.copies.views())
 
     async def _keep(self, thing: Object, spec: Spec, *, silent: bool) -> None:
         """Make it so; `silent` where something else is to be said of the object."""
@@ -205,7 +209,8 @@ class Operator:
             raise error
 
     async def _mark(self) -> ApiError | ApiUnreachable | None:
-        for node, patch in marking.changes(self.copies.nodes.objects.values()):
+        refused: ApiError | None = None
+        for node, patch in self._marks.due(marking.changes(self.copies.nodes.objects.values())):
             if not self.election.held:
                 return None
             try:
@@ -213,19 +218,23 @@ class Operator:
             except ApiUnreachable as error:
                 return error
             except ApiError as error:
-                # Seen too late: the next look has the newer state.
+                # Seen too late: the next look has the newer state. A refusal is of this node alone.
                 if error.status not in (CONFLICT, NOT_FOUND):
-                    return error
+                    refused = refused or error
             else:
                 managed = next(iter(patch["metadata"]["labels"].values())) is not None
                 _log.info(
                     "node %s %s", node, "is managed from now on" if managed else "is not managed any more"
                 )
-        return None
+                self._marks.done(node)
+        return refused
 
     async def _upgrade(self, spec: Spec) -> tuple[UpgradeStatus | None, ApiError | ApiUnreachable | None]:
         try:
-            return await self._upgrader.step(self.copies.views(), spec.driver.upgrade_policy), None
+            driver = spec.driver
+            return await self._upgrader.step(
+                self.copies.views(), driver.upgrade_policy, deployed=driver.deploy
+            ), None
         except (ApiError, ApiUnreachable) as error:
             status = reporting.status_now(self.copies.operator() or {})
             return status.upgrade_status, error

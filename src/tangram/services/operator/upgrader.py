@@ -25,7 +25,7 @@ from tangram.services.operator.node_views import GpuPod, NodeView, gpu_pod, node
 from tangram.services.operator.upgrading import Plan, plan
 from tangram.services.operator.upgrading_events import event_of, waiting_event
 from tangram.services.operator.upgrading_notes import Note, status_of
-from tangram.services.operator.upgrading_steps import Change, Evict, GiveTurn, patch_of
+from tangram.services.operator.upgrading_steps import Change, Evict, GiveTurn, Step, patch_of
 from tangram.wire.errors import WireError
 from tangram.wire.operator.names import MANAGED
 from tangram.wire.operator.spec import UpgradePolicy
@@ -58,24 +58,36 @@ class Upgrader:
         self._drain = Drain(api)
         self._said: dict[str, str] = {}
 
-    async def step(self, nodes: Sequence[NodeView], policy: UpgradePolicy) -> UpgradeStatus | None:
+    async def step(
+        self, nodes: Sequence[NodeView], policy: UpgradePolicy, *, deployed: bool = True
+    ) -> UpgradeStatus | None:
         """One look and what follows from it. Raises `ApiError` and `ApiUnreachable`: then look again later."""
         now = self._now()
-        drawn = plan(nodes, policy, now)
-        if drawn.steps and self._leading():
-            nodes, drawn = await self._closer(nodes, policy, now)
+        drawn = plan(nodes, policy, now, deployed=deployed)
+        if self._leading() and any(self._is_due(step, now) for step in drawn.steps):
+            nodes, drawn = await self._closer(nodes, policy, now, deployed=deployed)
         refusals: dict[str, str] = {}
         if self._leading():
-            for step in drawn.steps:
-                if not isinstance(step, Evict) and self._leading():
-                    await self._take(step)
+            await self._take_all(drawn.steps)
             refusals = await self._drain.ask((each for each in drawn.steps if isinstance(each, Evict)), now)
         notes = tuple(_with_refusal(note, refusals.get(note.node, "")) for note in drawn.notes)
         self._tell(notes)
         return status_of(notes, nodes, paused=policy.paused)
 
+    async def give_back(self, nodes: Iterable[NodeView]) -> None:
+        """Nothing says what is wanted: bring to an end what was begun, and begin nothing. Raises as `step` does."""
+        now, paused = self._now(), UpgradePolicy(paused=True)
+        for view in nodes:
+            if view.held and not view.removing and plan((view,), paused, now).steps:
+                thing = await self._node(view.name)
+                fresh = (node_view(thing, view.pods),) if thing is not None else ()
+                await self._take_all(plan(fresh, paused, now).steps)
+
+    def _is_due(self, step: Step, now: dt.datetime) -> bool:
+        return not isinstance(step, Evict) or self._drain.is_due(step.pod, now)
+
     async def _closer(
-        self, nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime
+        self, nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime, *, deployed: bool
     ) -> tuple[tuple[NodeView, ...], Plan]:
         """The same nodes from the server itself, their pods too where they decide, and what follows from that."""
         listed = await self._as_they_are(nodes)
@@ -83,7 +95,7 @@ class Upgrader:
         read: set[str] = set()
         while True:
             views = tuple(node_view(listed[name], pods.get(name, ())) for name in sorted(listed))
-            drawn = plan(views, policy, now)
+            drawn = plan(views, policy, now, deployed=deployed)
             asking = {step.view.name for step in drawn.steps if isinstance(step, GiveTurn | Evict)}
             if asking <= read:
                 return views, drawn
@@ -114,6 +126,19 @@ class Upgrader:
         listed = await self._api.list_all(PODS, {"fieldSelector": f"spec.nodeName={name}"})
         return tuple(pod for pod in map(gpu_pod, listed) if pod is not None)
 
+    async def _take_all(self, steps: Iterable[Step]) -> None:
+        """All of them: a node that cannot be written must not keep others cordoned."""
+        refused: ApiError | None = None
+        for step in steps:
+            if isinstance(step, Evict) or not self._leading():
+                continue
+            try:
+                await self._take(step)
+            except ApiError as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused
+
     async def _take(self, step: Change) -> None:
         name = step.view.name
         try:
@@ -139,8 +164,8 @@ class Upgrader:
             event = waiting_event(note)
             if event is None:
                 continue
-            told[note.node] = note.sentence
-            if self._said.get(note.node) != note.sentence:
+            told[note.node] = event.message
+            if self._said.get(note.node) != event.message:
                 self._record(event)
         self._said = told
 

@@ -11,6 +11,7 @@ person can know more than we do.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -28,6 +29,7 @@ from tangram.services.operator.upgrading_notes import (
     some_pods,
 )
 from tangram.services.operator.upgrading_steps import (
+    PODS_STAY,
     Cordon,
     Evict,
     Fail,
@@ -49,7 +51,10 @@ LINGER_S: Final = 60.0
 """A pod that is there so long after its time to end does not end by itself."""
 
 LET_GO: Final = "uncordoned-by-hand"
-PODS_STAY: Final = "pods-stay"
+LEAVE_S: Final = 300.0
+"""A driver-manager that is not wanted any more has ended so long after its turn, whatever it said last."""
+AHEAD_S: Final = 60.0
+"""Clocks of two leaders differ; a note from further ahead says nothing about how long ago it was written."""
 _LET_GO: Final = (
     "somebody uncordoned the node while it was held, and that is respected; "
     f"to have it tried again, remove its annotation {UPGRADE}"
@@ -65,8 +70,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 _Judged = tuple[Note, tuple[Step, ...]]
 
 
-def plan(nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime) -> Plan:
-    """What to do now. Looking again without doing it gives the same."""
+def plan(
+    nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime, *, deployed: bool = True
+) -> Plan:
+    """What to do now. Looking again without doing it gives the same.
+
+    Where no driver-manager is `deployed`, what nodes say of their drivers is from another time.
+    """
     notes: dict[str, Note] = {}
     steps: list[Step] = []
     candidates: list[NodeView] = []
@@ -75,7 +85,7 @@ def plan(nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime) -> 
             # Left by somebody who was removed by force: now there is an operator again, and nothing is to go.
             steps.append(Forget(view=view, keys=(REMOVE, REMOVE_ASKED)))
             continue
-        note, wanted = _held(view, view.upgrade, policy, now) if view.upgrade and view.held else _free(view)
+        note, wanted = _judged(view, policy, now) if deployed else _left_behind(view, now)
         if note.stand is Stand.QUEUED:
             if not policy.paused:
                 candidates.append(view)
@@ -88,9 +98,9 @@ def plan(nodes: Sequence[NodeView], policy: UpgradePolicy, now: dt.datetime) -> 
         to = view.driver.wanted if view.driver else ""
         steps.append(Cordon(view=view, to=to))
         notes[view.name] = Note(view.name, Stand.HELD, f"{view.name} is next")
-    for view in candidates:
-        if view not in begun:
-            notes[view.name] = about_queue(view, nodes, most)
+    names = {view.name for view in begun}
+    queued = (view for view in candidates if view.name not in names)
+    notes |= {note.node: note for note in about_queue(queued, nodes, most)}
     told = (notes[name] for name in sorted(notes))
     return Plan(steps=tuple(steps), notes=tuple(note for note in told if note.stand is not Stand.NONE))
 
@@ -106,9 +116,25 @@ def wish_of(view: NodeView) -> str:
 
 
 def elapsed(upgrade: Upgrade, now: dt.datetime) -> float:
-    """Seconds in this phase. A note without a time that can be read counts from the beginning of time."""
+    """Seconds in this phase. A note without a time that makes sense counts from the beginning of time."""
     began = moment(upgrade.began)
-    return (now - began).total_seconds() if began else float("inf")
+    passed = (now - began).total_seconds() if began else float("inf")
+    return passed if passed > -AHEAD_S else float("inf")
+
+
+def _judged(view: NodeView, policy: UpgradePolicy, now: dt.datetime) -> _Judged:
+    return _held(view, view.upgrade, policy, now) if view.upgrade and view.held else _free(view)
+
+
+def _left_behind(view: NodeView, now: dt.datetime) -> _Judged:
+    """A node without a driver-manager: nobody would take a turn, and nobody says when something has ended."""
+    working = view.driver is not None and view.driver.phase is Phase.WORKING
+    if view.upgrade and view.held:
+        passed = elapsed(view.upgrade, now)
+        if working and passed < LEAVE_S:
+            return about_turn(view, view.upgrade, passed), ()
+        return _withdrawn(view, "no driver-manager is wanted any more")
+    return Note(view.name, Stand.NONE, ""), tuple(_forget(view))
 
 
 def _free(view: NodeView) -> _Judged:
@@ -146,7 +172,7 @@ def _held(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.datet
     """A node that we hold."""
     state, to = view.driver, upgrade.to
     if state is not None and state.phase is Phase.WORKING:
-        return about_turn(view, to, elapsed(upgrade, now)), ()
+        return about_turn(view, upgrade, elapsed(upgrade, now)), ()
     on = wish_of(view) and view.unschedulable and not policy.paused
     if state is not None and state.running == to and not on:
         return Note(view.name, Stand.DONE, f"{view.name} is done"), (Finish(view=view, to=to),)
@@ -155,6 +181,9 @@ def _held(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.datet
     stopped = _stopped(view, upgrade, policy)
     if stopped is not None:
         return stopped
+    if not math.isfinite(elapsed(upgrade, now)):
+        step = Cordon(view=view, to=to, why="when it was cordoned is not known")
+        return Note(view.name, Stand.HELD, f"{view.name} is held from now on"), (step,)
     if not view.ready:
         return Note(view.name, Stand.HELD, f"{view.name} is cordoned and not ready, so its turn waits"), ()
     if view.pods:
@@ -169,13 +198,13 @@ def _in_turn(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.da
     passed = elapsed(upgrade, now)
     if view.driver is None and view.managed:
         # Half a state is none: who knows what is being done there.
-        return about_turn(view, upgrade.to, passed), ()
+        return about_turn(view, upgrade, passed), ()
     ended = _failed(view, upgrade, passed) or _stopped(view, upgrade, policy)
     if ended is not None:
         return ended
     if view.turn != upgrade.to:
         return _again(view, upgrade.to, policy)
-    return about_turn(view, upgrade.to, passed), ()
+    return about_turn(view, upgrade, passed), ()
 
 
 def _again(view: NodeView, to: str, policy: UpgradePolicy) -> _Judged:

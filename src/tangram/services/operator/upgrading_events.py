@@ -6,7 +6,15 @@ from typing import Final
 
 from tangram.kube.recorder import About, Event
 from tangram.services.operator.upgrading_notes import Note, Stand
-from tangram.services.operator.upgrading_steps import Change, Cordon, Fail, Finish, GiveTurn, Withdraw
+from tangram.services.operator.upgrading_steps import (
+    PODS_STAY,
+    Change,
+    Cordon,
+    Fail,
+    Finish,
+    GiveTurn,
+    Withdraw,
+)
 
 STARTED: Final = "GpuDriverUpgradeStarted"
 TURN_GIVEN: Final = "GpuDriverUpgradeTurn"
@@ -14,6 +22,7 @@ FINISHED: Final = "GpuDriverUpgradeFinished"
 FAILED: Final = "GpuDriverUpgradeFailed"
 WAITING: Final = "GpuDriverUpgradeWaiting"
 WITHDRAWN: Final = "GpuDriverUpgradeWithdrawn"
+PODS_LEFT: Final = "the pods that hold its cards did not leave in time: tangram status operator names them"
 
 _WORTH_AN_EVENT: Final = frozenset({Stand.STUCK, Stand.UNREADABLE, Stand.LEFT_ALONE})
 
@@ -36,7 +45,8 @@ def event_of(step: Change) -> Event | None:
             told = f"the driver stays as it is, and the node is uncordoned: {step.why}"
             return Event(about, WITHDRAWN, told, warning=False)
         case Fail():
-            return Event(about, FAILED, f"{step.why} (the node is in service)")
+            why = PODS_LEFT if step.code == PODS_STAY else step.why
+            return Event(about, FAILED, f"{why} (the node is in service)")
         case _:
             return None
 
@@ -49,6 +59,6 @@ def waiting_event(note: Note) -> Event | None:
     return Event(
         About("Node", note.node),
         WAITING,
-        note.sentence,
+        note.event or note.sentence,
         warning=note.stand in (Stand.STUCK, Stand.UNREADABLE),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -12,10 +12,9 @@ import msgspec
 
 from tangram.services.operator.budgets import is_out_of_service
 from tangram.services.operator.node_views import GpuPod, NodeView
-from tangram.units.durations import age_text
 from tangram.units.ids import NodeName
 from tangram.wire.operator.names import UPGRADE
-from tangram.wire.operator.node_states import Phase
+from tangram.wire.operator.node_states import Phase, Upgrade
 from tangram.wire.operator.status import UpgradeStatus
 
 MOST_TOLD: Final = 6
@@ -53,6 +52,9 @@ class Note(msgspec.Struct, frozen=True):
     node: NodeName
     stand: Stand
     sentence: str
+    event: str = ""
+    """What an event says of it, where that is less: events of nodes are read by whoever reads namespace default, and a
+    list of pods that grows shorter is no news."""
 
 
 def status_of(
@@ -118,18 +120,20 @@ def about_pods(view: NodeView) -> Note:
             f", of which nobody but you can end {some_pods(stay)}: "
             f"{_keeper(stay[0])} would start it again, so take it off this node there"
         )
-    return Note(view.name, Stand.HELD, sentence)
+    told = f"{view.name} waits for the pods that hold its cards: tangram status operator names them"
+    return Note(view.name, Stand.HELD, sentence, told)
 
 
-def about_turn(view: NodeView, to: str, seconds: float) -> Note:
+def about_turn(view: NodeView, upgrade: Upgrade, seconds: float) -> Note:
     """A node on which something is being done, or should be."""
-    state, name = view.driver, view.name
+    state, name, to = view.driver, view.name, upgrade.to
     working = state is not None and state.phase is Phase.WORKING
     if seconds <= STUCK_S:
         doing = f"is being updated to {to}" if working else f"has its turn for {to}"
         told = f": {state.why}" if state is not None and state.why else ""
         return Note(name, Stand.UPDATING, f"{name} {doing}{told}")
-    since = f"for {age_text(seconds)}" if math.isfinite(seconds) else "for longer than anybody knows"
+    # A moment and no age: what is the same must read the same, or it would be written and told again every minute.
+    since = f"since {upgrade.began}" if math.isfinite(seconds) else "for longer than anybody knows"
     what = f"says {since} that it works" if working else f"has its turn for {to} {since} and does nothing"
     return Note(
         name,
@@ -138,13 +142,13 @@ def about_turn(view: NodeView, to: str, seconds: float) -> Note:
     )
 
 
-def about_queue(view: NodeView, nodes: Iterable[NodeView], most: int) -> Note:
-    """A node that waits for a place."""
+def about_queue(views: Iterable[NodeView], nodes: Iterable[NodeView], most: int) -> Iterator[Note]:
+    """Nodes that wait for a place."""
     others = [each.name for each in nodes if (each.managed or each.held) and is_out_of_service(each)]
     out = ", ".join(others[:MOST_PODS]) + (" and others" if len(others) > MOST_PODS else "")
-    return Note(
-        view.name, Stand.QUEUED, f"{view.name} waits: {out} out of service, and maxUnavailable allows {most}"
-    )
+    # Of none out of service: the first ones go now.
+    why = f"{out} out of service, and maxUnavailable allows {most}" if others else f"maxUnavailable is {most}"
+    return (Note(view.name, Stand.QUEUED, f"{view.name} waits: {why}") for view in views)
 
 
 def some_pods(pods: Sequence[GpuPod]) -> str:

@@ -8,7 +8,7 @@ whose it is: the cordon and the note about it come and go together.
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +16,8 @@ from tangram.services.operator.node_views import GpuPod, NodeView
 from tangram.wire.operator.names import TURN, UPGRADE
 from tangram.wire.operator.node_states import Upgrade, UpgradePhase, state_text
 from tangram.wire.timestamps import to_second
+
+PODS_STAY: Final = "pods-stay"
 
 
 class Cordon(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ To see what it does, and why:
   tangram operator --log-level debug --log-format text
 
 What it keeps is said in one object (kubectl get clusteroperator), and how far
-it is in that object's status: 'tangram status operator'. what each field means and what each state is.
+it is in that object's status: 'tangram status operator'. docs/operator.md says
+what each field means and what each state is.
 Exit status: 0 told to end, 1 failed or another replica leads now, 2 the
 command line could not be read.
 """

@@ -47,6 +47,13 @@ def test_a_process_of_the_host_that_has_a_library_of_it_uses_it(tmp_path: Path) 
     assert user_of(tmp_path, "maca-2.32.0") == "process 7 (python)"
 
 
+def test_we_ourselves_are_nobody(tmp_path: Path) -> None:
+    process(tmp_path, 7, maps="7f00-7f01 r-xp 0 08:01 5 /opt/mxdriver-2.32.0/lib/libmxsml.so\n")
+    assert user_of(tmp_path, "mxdriver-2.32.0") == "process 7 (python)"
+    (tmp_path / "self").symlink_to("7")
+    assert user_of(tmp_path, "mxdriver-2.32.0") == ""
+
+
 def test_a_process_that_ended_meanwhile_is_nobody(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     assert user_of(tmp_path, "maca-2.32.0") == ""

@@ -102,7 +102,7 @@ def container_runtime(
         restart_command=_command(restart_command),
         containerd_config=_on_host(containerd_config, "--containerd-config"),
         containerd_program=_on_host(containerd_program, "--containerd-program"),
-        docker_config=_on_host(docker_config, "--docker-config"),
+        docker_config=_on_host(docker_config, "--docker-config", or_none=False),
         interval=read_seconds(interval, "--interval"),
     )
     address = read_metrics_address(metrics_address)
@@ -147,6 +147,10 @@ def _may_restart(text: str) -> bool:
 
 
 def _command(text: str) -> tuple[str, ...]:
+    if not text.isprintable():
+        raise InputError(
+            f"--restart-command is {text!r:.80}: it is one line of text; write for example 'systemctl restart k3s-agent'."
+        )
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
@@ -156,7 +160,7 @@ def _command(text: str) -> tuple[str, ...]:
         ) from None
 
 
-def _on_host(text: str, option: str) -> str:
-    if text and not text.startswith("/"):
+def _on_host(text: str, option: str, *, or_none: bool = True) -> str:
+    if not (text.startswith("/") or (or_none and not text)) or not text.isprintable():
         raise InputError(f"{option} is {text!r:.80}: it is an absolute path of the host; begin it with /.")
     return text

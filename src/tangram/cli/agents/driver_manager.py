@@ -28,6 +28,7 @@ from tangram.drivers.modules.opening import FORMS, open_loader
 from tangram.drivers.modules.protocol import ModuleLoader
 from tangram.drivers.opening import open_driver
 from tangram.drivers.ways import Conditions
+from tangram.services.driver_manager.disk import Disk
 from tangram.services.driver_manager.maca import Cleanup, MacaSettings
 from tangram.services.driver_manager.service import COMPONENT, Settings, serve
 from tangram.services.driver_manager.signing import checks_with
@@ -127,13 +128,13 @@ def driver_manager(
         node=read_node_name(node_name, os.environ),
         policy=policy,
         maca=MacaSettings(
-            payloads=payloads or host / PAYLOADS.lstrip("/"),
-            images=tuple(maca_payload or ()),
+            payloads=_payloads(payloads, host),
+            images=tuple(_image(image, "--maca-payload") for image in maca_payload or ()),
             cleanup=_cleanup(maca_cleanup),
             keep=_keep(maca_keep),
         ),
         host_root=host,
-        driver_image="" if policy is DeployPolicy.NEVER else driver_payload,
+        driver_image="" if policy is DeployPolicy.NEVER else _image(driver_payload, "--driver-payload"),
         config_namespace=_namespace(config_namespace),
         needs_runtime=not without_runtime,
         address=read_metrics_address(metrics_address),
@@ -193,10 +194,33 @@ def _refuse_root_group(*, wanted: bool) -> None:
 
 def _host_root(text: str) -> Path:
     try:
-        return read_root(text)
+        if text.startswith("/"):
+            return read_root(text)
     except InputError:
+        pass
+    raise InputError(
+        f"--host-root is {text!r:.80}, which is no folder: name the folder where the machine's / is mounted, by its "
+        "absolute path such as /host."
+    )
+
+
+def _image(text: str, option: str) -> str:
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise InputError(
-            f"--host-root is {text!r:.80}, which is no folder: name the folder where the machine's / is mounted."
+            f"{option} is {text!r:.80}: it is the name of an image; write one such as "
+            "cr.metax-tech.com/cloud/driver-image:2.32.0."
+        )
+    return text
+
+
+def _payloads(folder: Path | None, host: Path) -> Path:
+    if folder is not None and not folder.is_absolute():
+        raise InputError(f"--payloads is {str(folder)!r:.80}: it is an absolute path; begin it with /.")
+    try:
+        return folder or Disk(host).at(PAYLOADS)
+    except OSError as error:
+        raise InputError(
+            f"{PAYLOADS} below {host} cannot be found ({error.strerror}): put it right on the host."
         ) from None
 
 

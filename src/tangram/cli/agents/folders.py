@@ -11,7 +11,7 @@ def read_folders(text: str, option: str) -> tuple[str, ...]:
     folders = tuple(each.strip() for each in text.split(",") if each.strip())
     for folder in folders:
         parts = folder.split("/")
-        if not folder.startswith("/") or {"", ".", ".."} & set(parts[1:]) or "\0" in folder:
+        if not folder.startswith("/") or {"", ".", ".."} & set(parts[1:]) or not folder.isprintable():
             raise InputError(
                 f"{option} has {folder!r:.80}: these are absolute paths without . and .., with commas between; write "
                 f"for example {names.MACA_LINK},{names.DRIVER_LINK}."

@@ -23,7 +23,11 @@ def user_of(proc: Path, name: str) -> str:
         processes = [entry for entry in os.listdir(proc) if entry.isdecimal()]  # noqa: PTH208 - names, not paths
     except OSError as error:
         return _doubt(f"{proc} cannot be read ({error.strerror})")
+    own = _own(proc)
     for process in processes:
+        if process == own:
+            # A library that we asked may stay mapped, and what we throw away we do not need.
+            continue
         folder = proc / process
         try:
             if _mounts(folder, seen, words) or _maps(folder, words):
@@ -32,6 +36,13 @@ def user_of(proc: Path, name: str) -> str:
             continue
         except OSError as error:
             return _doubt(f"process {process} cannot be looked at ({error.strerror})")
+    return ""
+
+
+def _own(proc: Path) -> str:
+    """Our own number there, which is another one in every space of processes."""
+    with suppress(OSError):
+        return os.readlink(proc / "self")  # noqa: PTH115 - no path, a number
     return ""
 
 

@@ -1,8 +1,9 @@
-{{- /*
+{{/*
 Who may say which cards a pod holds: the scheduler, and an agent on the pods of its own node. The API server enforces it
 by itself, so it holds while no scheduler runs. The texts are those that `tangram` makes, and a test compares.
-*/ -}}
-{{- if and .Values.scheduler.enabled (include "tangram.has-conditions" .) }}
+*/}}
+{{- define "tangram.scheduler-trust" -}}
+{{- if include "tangram.has-conditions" . }}
 {{- $part := list . "scheduler" }}
 {{- $trusted := include "tangram.trusted" . | fromJson }}
 {{- $everywhere := prepend $trusted.peers (include "tangram.account" $part) }}
@@ -57,3 +58,4 @@ spec:
   policyName: tangram-allocations
   validationActions: [Deny]
 {{- end }}
+{{- end -}}

@@ -1,11 +1,11 @@
-{{- /*
+{{/*
 The API server asks the scheduler about new pods with cards. docs/scheduler-install.md says why each field is as it is,
 and its objects are compared with these.
 
 With its own certificate no caBundle stands here: the scheduler writes it, and helm leaves a field alone that its chart
 never named.
-*/ -}}
-{{- if .Values.scheduler.enabled }}
+*/}}
+{{- define "tangram.scheduler-admission" -}}
 {{- $part := list . "scheduler" }}
 {{- $hook := .Values.scheduler.webhook }}
 {{- $conditions := include "tangram.has-conditions" . }}
@@ -75,4 +75,4 @@ webhooks:
     timeoutSeconds: 2
     admissionReviewVersions: [v1]
 {{- end }}
-{{- end }}
+{{- end -}}

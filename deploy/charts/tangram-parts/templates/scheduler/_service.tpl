@@ -1,4 +1,4 @@
-{{- if .Values.scheduler.enabled }}
+{{- define "tangram.scheduler-service" -}}
 {{- $part := list . "scheduler" }}
 apiVersion: v1
 kind: Service
@@ -20,4 +20,4 @@ spec:
   selector:
     matchLabels: {{- include "tangram-parts.selector" $part | nindent 6 }}
 {{- end }}
-{{- end }}
+{{- end -}}

@@ -1,4 +1,4 @@
-{{- if .Values.scheduler.enabled }}
+{{- define "tangram.scheduler-deployment" -}}
 {{- $part := list . "scheduler" }}
 {{- $scheduler := .Values.scheduler }}
 {{- $beside := $scheduler.kubeScheduler.enabled }}
@@ -194,4 +194,4 @@ spec:
           secret:
             secretName: {{ include "tangram.certificate-secret" . | quote }}
         {{- end }}
-{{- end }}
+{{- end -}}

@@ -3,6 +3,15 @@ What the templates of the scheduler share. Its objects are called tangram-schedu
 scheduler, the API server calls its Service, and people look for it.
 */}}
 
+{{/* Everything that it is made of. It wants values as those of chart tangram are; chart metax-operator hands it its own. */}}
+{{- define "tangram.scheduler-objects" -}}
+{{- $root := . -}}
+{{- range list "account" "rights" "configuration" "certificate" "service" "deployment" "admission" "trust" }}
+---
+{{ include (printf "tangram.scheduler-%s" .) $root }}
+{{- end }}
+{{- end -}}
+
 {{/* The names by which pods ask for it, as JSON {names: [...]}: its own first, which pods get that name none. Every one
 is a profile of the kube-scheduler beside it and a name that tangram answers to; one without the other leaves pods
 waiting for nobody. */}}

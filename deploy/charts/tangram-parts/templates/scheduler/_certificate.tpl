@@ -1,4 +1,5 @@
-{{- if and .Values.scheduler.enabled (eq .Values.certificates.source "cert-manager") }}
+{{- define "tangram.scheduler-certificate" -}}
+{{- if eq .Values.certificates.source "cert-manager" }}
 {{- $part := list . "scheduler" }}
 {{- $name := include "tangram-parts.name" $part }}
 apiVersion: cert-manager.io/v1
@@ -15,3 +16,4 @@ spec:
   usages: [digital signature, key encipherment, server auth]
   issuerRef: {{- toYaml .Values.certificates.issuerRef | nindent 4 }}
 {{- end }}
+{{- end -}}

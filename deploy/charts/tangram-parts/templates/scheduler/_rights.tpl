@@ -1,8 +1,8 @@
-{{- /*
+{{/*
 docs/scheduler-install.md says what each right is for; a test compares these with that page, and with what preflight
 tries out. One account serves both containers of the pod.
-*/ -}}
-{{- if .Values.scheduler.enabled }}
+*/}}
+{{- define "tangram.scheduler-rights" -}}
 {{- $part := list . "scheduler" }}
 {{- $own := eq .Values.certificates.source "self" }}
 {{- $beside := .Values.scheduler.kubeScheduler.enabled }}
@@ -99,4 +99,4 @@ roleRef:
   name: extension-apiserver-authentication-reader
 {{ $subjects }}
 {{- end }}
-{{- end }}
+{{- end -}}

@@ -1,8 +1,8 @@
-{{- /*
+{{/*
 One ConfigMap for both programs. tangram follows its two files as they change. kube-scheduler reads its own only when it
 starts, so that one alone is in the pods' checksum.
-*/ -}}
-{{- if .Values.scheduler.enabled }}
+*/}}
+{{- define "tangram.scheduler-configuration" -}}
 apiVersion: v1
 kind: ConfigMap
 metadata: {{- include "tangram-parts.metadata" (list . "scheduler") | nindent 2 }}
@@ -17,4 +17,4 @@ data:
   device-config.yaml: |
     {{- toYaml . | nindent 4 }}
   {{- end }}
-{{- end }}
+{{- end -}}

@@ -15,18 +15,16 @@ from e2e.operator_kit import (
     CONTROLLER,
     MACA,
     NAMESPACE,
+    OBJECT,
     OLD,
     PARTS,
     Operated,
-    gpu_pod,
     looking_pod,
     operated,
     removed,
-    runs,
     values,
 )
 from e2e.operator_view_kit import (
-    CARDS_OF_A_NODE,
     INSTALLED,
     OFFER,
     Timeline,
@@ -38,7 +36,7 @@ from e2e.operator_view_kit import (
 from e2e.release_kit import NodeLook, nodes_look
 from e2e.scheduling_kit import poll_until
 from tangram.wire.operator import names
-from testbed.api import ApiRefused, Object, path_of
+from testbed.api import Object, path_of
 from testbed.manifests import is_over
 from testbed.node import CONTAINERD_FILE
 from testbed.options import Options
@@ -168,26 +166,32 @@ async def test_a_part_that_somebody_edits_or_deletes_is_as_wanted_again(story: S
 
 
 async def test_a_deleted_object_is_a_removal_and_a_new_one_an_installation(story: Story) -> None:
-    """The custom resource is deleted while a pod holds a card: the driver stays under it, and everything comes back."""
+    """What people do who do not know helm: the hosts are as before then, and everything comes back with the object."""
     ready = story.ready
     api = ready.cluster.api
-    place = f"/apis/{names.API_VERSION}/{names.PLURAL}/{names.OBJECT}"
-    kept = await api.get(place)
-    await api.delete(place)
-    await api.until(place, lambda seen: not seen, within=150, what="the object let go")
+    kept = await api.get(OBJECT)
+    await api.delete(OBJECT)
+    await api.until(OBJECT, lambda seen: not seen, within=150, what="the object let go")
     for part in PARTS:
         path = path_of("DaemonSet", f"metax-{part}", namespace=NAMESPACE, version="apps/v1")
         assert not await api.exists(path), part
-    assert await nodes_look(ready.cluster) == story.nodes
-    fresh = {"name": names.OBJECT, "labels": kept["metadata"]["labels"]}
-    fresh["annotations"] = kept["metadata"].get("annotations", {})
-    again = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": fresh, "spec": kept["spec"]}
-    await api.call("POST", place.rpartition("/")[0], again)
+    await hosts_are_as_before(story)
+    fresh = {key: kept["metadata"].get(key, {}) for key in ("labels", "annotations")}
+    again = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "metadata": {"name": names.OBJECT, **fresh},
+        "spec": kept["spec"],
+    }
+    await api.call("POST", OBJECT.rpartition("/")[0], again)
     await ready.until_ready()
 
 
 async def test_uninstalling_leaves_hosts_and_nodes_as_they_were(story: Story) -> None:
-    await leaves_everything_as_it_was(story)
+    await story.ready.until_ready()
+    await story.ready.helm.uninstall()
+    await hosts_are_as_before(story)
+    await nodes_are_as_before(story)
 
 
 # ---- one node without CDI
@@ -209,26 +213,32 @@ async def test_without_cdi_the_runtime_metax_shows_maca_to_containers_with_cards
 
 
 async def test_uninstalling_restores_a_configuration_that_is_kept_by_hand(plain: Story) -> None:
-    await leaves_everything_as_it_was(plain)
-
-
-async def leaves_everything_as_it_was(story: Story) -> None:
-    ready = story.ready
-    await runs(ready.cluster, gpu_pod("last", cards=CARDS_OF_A_NODE))
-    await removed(ready.cluster, "last")
+    """Containers that the program of runtime metax has started need it to end, the one that uninstalls among them."""
+    ready = plain.ready
     await ready.helm.uninstall()
+    await hosts_are_as_before(plain, beside=(names.RUNTIME_JOURNAL, "/var/lib/metax/tools"))
+    told = await ready.events("GpuOperatorNodeLeftovers")
+    assert any(names.RUNTIME_PROGRAM in line for line in told), told
+    await nodes_are_as_before(plain)
+
+
+async def hosts_are_as_before(story: Story, beside: tuple[str, ...] = ()) -> None:
+    """But for what is below these folders."""
+    ready = story.ready
     assert configurations(ready) == story.configurations
-    after = await hosts(ready.cluster)
-    changed = {node: differences(story.hosts[node], files) for node, files in after.items()}
-    assert changed == {node: {} for node in after}
+    for node, files in (await hosts(ready.cluster)).items():
+        changed = differences(story.hosts[node], files)
+        if beside:
+            changed.pop("/var/lib/metax", None)
+        assert {path: was for path, was in changed.items() if not path.startswith(beside)} == {}, node
+        assert await ready.loaded(node) == ""
+
+
+async def nodes_are_as_before(story: Story) -> None:
+    ready = story.ready
     assert await nodes_look(ready.cluster) == story.nodes
-    for node in ready.cluster.nodes:
-        assert await ready.loaded(node.name) == ""
 
     async def gone() -> bool:
-        try:
-            return not await ready.cluster.api.list(path_of("Pod", namespace=NAMESPACE))
-        except ApiRefused:
-            return True
+        return not await ready.cluster.api.list(path_of("Pod", namespace=NAMESPACE))
 
     await poll_until(gone, what=f"the end of all pods of {CHART}, {CONTROLLER} among them")

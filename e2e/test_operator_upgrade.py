@@ -110,7 +110,7 @@ async def test_one_node_fails_and_is_taken_back_and_the_others_have_the_new_driv
     assert state is not None
     assert (state.phase, state.running) == (Phase.FAILED, OLD)
     assert [await ready.loaded(node) for node in ("n1", "n2", "n3")] == [NEW, OLD, NEW]
-    assert any("n2" in line for line in await ready.events("DriverUpgradeFailed")), await ready.events()
+    assert any("n2" in line for line in await ready.events("GpuDriverUpgradeFailed")), await ready.events()
     said = (await ready.status()).output
     assert "n2" in said
     assert state.why in said or state.code in said

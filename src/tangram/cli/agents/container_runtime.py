@@ -149,7 +149,7 @@ def _may_restart(text: str) -> bool:
 def _command(text: str) -> tuple[str, ...]:
     if not text.isprintable():
         raise InputError(
-            f"--restart-command is {text!r:.80}: it is one line of text; write for example 'systemctl restart k3s-agent'."
+            f"--restart-command is {text!r:.80}: it is one line; write for example 'systemctl restart k3s-agent'."
         )
     try:
         return tuple(shlex.split(text))

@@ -171,6 +171,29 @@ async def test_a_label_that_somebody_took_off_comes_back() -> None:
 
 
 @virtually
+async def test_what_we_signed_is_ours_whatever_somebody_writes_on_it() -> None:
+    one = Scene()
+    await one.ensure()
+    one.server.put({}, {"labels": {**LABELS, MANAGED_BY: "somebody"}}, by="kubectl-label")
+    assert await one.ensure() == ""
+    assert one.server.thing is not None
+    assert one.server.thing["metadata"]["labels"] == LABELS
+
+
+@virtually
+async def test_whoever_takes_our_signature_off_is_answered_ever_more_slowly() -> None:
+    one = Scene()
+    await one.ensure()
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + 3600
+    while loop.time() < ends:
+        one.server.put({}, {"annotations": {HASH: "of-another-operator"}}, by="another-operator")
+        await one.ensure()
+        await asyncio.sleep(1)
+    assert one.server.requests < 15 + 3600 / LONGEST_PAUSE_S
+
+
+@virtually
 async def test_a_copy_that_lags_behind_our_own_write_is_no_edit() -> None:
     one = Scene()
     await one.ensure()

@@ -320,6 +320,33 @@ def test_the_time_of_asking_survives_a_new_leader() -> None:
     assert asked > START
 
 
+def test_a_time_of_asking_from_a_wrong_clock_is_written_anew() -> None:
+    removal = Removal()
+    removal.add_node("n1", ready=False)
+    rounds(removal, 3)
+    ahead = {names.REMOVE_ASKED: "2026-05-09T12:00:00Z"}
+    removal.cluster.patch(f"{NODES}/n1", {"metadata": {"annotations": ahead}})
+    removal.look()
+    asked = removal.cluster.view("n1").removal_asked
+    assert asked is not None
+    assert asked <= removal.cluster.now
+
+
+def test_a_node_that_cannot_be_written_is_told_and_keeps_no_other_waiting() -> None:
+    removal = Removal()
+    removal.add_node("a")
+    removal.add_node("b")
+
+    def refuse(method: str, path: str, _body: object) -> None:
+        if method == "PATCH" and path.endswith("/nodes/a"):
+            raise ApiError(403, "Forbidden", "denied by a webhook")
+
+    removal.cluster.before = refuse
+    rounds(removal, 3)
+    assert removal.cluster.view("b").removing
+    assert "denied by a webhook" in removal.sentence
+
+
 NODE = st.sampled_from(["n0", "n1", "n2"])
 
 

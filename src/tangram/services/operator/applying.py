@@ -85,6 +85,8 @@ class Applier:
         self._pauses: dict[Name, _Pause] = {}
         self._troubles: dict[Name, str] = {}
         self._lefts: set[Name] = set()
+        self._sent: dict[Name, str] = {}
+        """The hash of what was sent last."""
 
     async def ensure(self, wanted: Object, live: Object | None, *, once: bool = False) -> str:
         """Make it so; what keeps it from being so, or nothing. `once`: only where it is missing."""
@@ -92,7 +94,8 @@ class Applier:
         if live is not None:
             if once:
                 return ""
-            if not is_ours(live):
+            # What we signed is ours, also when somebody changes the label that says so.
+            if not is_ours(live) and not hash_on(live):
                 return (
                     f"{name} in namespace {name.namespace} belongs to {owner_of(live)} and is not taken over: "
                     "remove it, or uninstall what made it"
@@ -164,6 +167,8 @@ class Applier:
             self._counted("failed")
             return f"{name} could not be applied: {error}"
         self._settled[name] = _settled(answer)
+        repeated = self._sent.get(name) == hash_of(wanted)
+        self._sent[name] = hash_of(wanted)
         if missing:
             self._counted("created")
             if known is not None:
@@ -172,6 +177,9 @@ class Applier:
             return ""
         if hash_on(live or {}) != hash_of(wanted):
             self._counted("updated")
+            if repeated:
+                # Sent before, and it was not what stayed: somebody signs it otherwise, or takes the signature off.
+                self._quarrel(name)
             return ""
         self._put_back(name, live or {}, answer)
         return ""

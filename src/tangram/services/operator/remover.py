@@ -68,7 +68,7 @@ class Remover:
     async def step(self, operator: Object, nodes: Sequence[NodeView]) -> str:
         """One look and what follows from it; the sentence says how far it is. The last step drops the finalizer.
 
-        Raises `ApiError` and `ApiUnreachable`: then look again later.
+        Raises `ApiUnreachable`: then look again later.
         """
         limits, wrong = limits_of(operator)
         if wrong:
@@ -76,10 +76,17 @@ class Remover:
         objects = {name: thing for name, thing in self._objects().items() if name not in self._stay}
         drawn = plan_removal(nodes, objects, self._now(), limits)
         self._tell(drawn.answers)
+        refusals: list[str] = []
         for step in drawn.steps:
-            if self._leading():
+            if not self._leading():
+                break
+            try:
                 await self._take(step, operator)
-        return "; ".join((drawn.sentence, *self._stay.values()))
+            except ApiError as error:
+                # Of one node or object: the others are not kept waiting, and whoever asks is told.
+                refusals.append(str(error))
+        told = refusals[:1] + ([f"and {len(refusals) - 1} more are refused"] if len(refusals) > 1 else [])
+        return "; ".join((drawn.sentence, *self._stay.values(), *told))
 
     async def _take(self, step: Step, operator: Object) -> None:
         match step:

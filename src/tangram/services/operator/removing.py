@@ -36,6 +36,8 @@ WORKING_S: Final = 900.0
 """For nodes whose agents say that they are at it."""
 LEAVE_S: Final = 45.0
 """For pods of a deleted DaemonSet. On a node that is away they never end, and helm waits five minutes in all."""
+AHEAD_S: Final = 60.0
+"""By so much the clocks of two leaders may differ."""
 FIRST: Final = frozenset({gpu_device.NAME, payloads.NAME})
 """Who goes before agents clean up: whoever hands out cards, and whoever would bring files anew."""
 ANSWERING: Final = frozenset({driver_manager.NAME, CONTAINER_RUNTIME})
@@ -109,7 +111,7 @@ def plan_removal(
     agents = frozenset(map(_part, answering))
     asked = [view for view in nodes if view.managed and agents]
     answers = tuple(_answer(view, agents, now, limits) for view in asked)
-    unasked = tuple(Ask(view) for view in asked if not view.removing or view.removal_asked is None)
+    unasked = tuple(Ask(view) for view in asked if not view.removing or not _is_past(view.removal_asked, now))
     # Once they were told to go, nobody is left who could answer.
     waiting = bool(unasked) or any(answer.stand is Stand.WAITING for answer in answers)
     if waiting and not any(map(_is_going, answering)):
@@ -179,6 +181,11 @@ def _is_theirs(thing: Object) -> bool:
 
 def _is_going(thing: Object) -> bool:
     return bool(loose.members(thing.get("metadata")).get("deletionTimestamp"))
+
+
+def _is_past(asked: dt.datetime | None, now: dt.datetime) -> bool:
+    """Whether a node was asked at a time that makes sense; one far ahead is of a clock that was wrong."""
+    return asked is not None and (asked - now).total_seconds() < AHEAD_S
 
 
 def _is_late(thing: Object, now: dt.datetime, limit: float) -> bool:

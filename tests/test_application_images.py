@@ -1,4 +1,4 @@
-"""The Dockerfiles of `examples/application-images` are the manual's two patterns, and their project can be built.
+"""The Dockerfiles of `examples/application-images` are the manual's three patterns, and their projects can be built.
 
 There is no engine here that builds images, so a file is read as the stages and steps that one would go through; what
 `make` does in the builder is done for real.
@@ -23,6 +23,11 @@ PLAIN = "ubuntu:18.04"
 FOR_BUILDING = {"autoconf", "build-essential", "libtool", "patchelf", "pkg-config"}
 OF_MXMACA = {"libelf1", "libltdl7", "libnuma1"}
 KINDS = ("extensions", "operator")
+SAMPLES_MACA, SAMPLES_PLAIN = "cr.metax-tech.com/library/mxc500-maca:2.24.0.0", "ubuntu:20.04"
+NEEDS_COMPILER = pytest.mark.skipif(
+    shutil.which("make") is None or shutil.which("cc") is None or shutil.which("c++") is None,
+    reason="no make or no compiler here",
+)
 
 both = pytest.mark.parametrize("kind", KINDS)
 
@@ -114,9 +119,7 @@ def test_the_sample_is_the_manuals_job_with_the_spelling_that_nodes_have() -> No
     assert container["resources"] == {"limits": {"metax-tech.com/gpu": 2}}
 
 
-@pytest.mark.skipif(
-    shutil.which("make") is None or shutil.which("cc") is None, reason="no make or no C compiler here"
-)
+@NEEDS_COMPILER
 def test_the_project_is_built_into_the_folder_it_is_told_and_nowhere_else(tmp_path: Path) -> None:
     workspace, app = tmp_path / "workspace", tmp_path / "app"
     shutil.copytree(FOLDER / "Project", workspace)
@@ -127,6 +130,44 @@ def test_the_project_is_built_into_the_folder_it_is_told_and_nowhere_else(tmp_pa
     assert [line.partition(":")[0] for line in said.splitlines()] == [
         "MXMACA",
         "driver's programs",
+        "control device",
+        "render nodes",
+    ]
+
+
+def test_for_metax_docker_the_image_is_plain_and_has_what_mxmaca_needs_at_run_time() -> None:
+    builder, final = stages("samples")
+    assert (builder.base, builder.name) == (SAMPLES_MACA, "builder")
+    assert builder.of("COPY") == ["./src ./src"]
+    assert final.base == SAMPLES_PLAIN
+    assert installed(final) == {"libnuma1", "libelf1"}
+    assert final.of("CMD") == ['["/applications/foo"]']
+    readme = (FOLDER / "README.md").read_text("utf-8")
+    for text in (PAGE, readme):
+        assert "docker build -t user-application:1.0 ." in text
+    for word in (SAMPLES_MACA, SAMPLES_PLAIN, "make -C ./src OUT=../dist"):
+        assert f"`{word}`" in PAGE, word
+
+
+@NEEDS_COMPILER
+def test_what_make_builds_for_metax_docker_is_what_the_final_stage_copies(tmp_path: Path) -> None:
+    """The manual's own `OUT=./dist` is seen from src, and its copy finds nothing."""
+    builder, final = stages("samples")
+    (make,) = builder.of("RUN")
+    (copy,) = final.of("COPY")
+    source, target = copy.removeprefix("--from=builder ").split()
+    for number, command in enumerate((make, make.replace("OUT=../dist", "OUT=./dist"))):
+        root = tmp_path / str(number)
+        workspace = root / builder.of("WORKDIR")[0].lstrip("/")
+        shutil.copytree(FOLDER / "samples" / "src", workspace / "src")
+        subprocess.run(command.split(), cwd=workspace, check=True, capture_output=True)
+        assert (root / source.lstrip("/")).is_dir() == (command == make)
+    shutil.copytree(tmp_path / "0" / source.lstrip("/"), tmp_path / "0" / target.lstrip("/"))
+    said = subprocess.run(
+        [tmp_path / "0/applications/foo"], check=True, capture_output=True, text=True
+    ).stdout
+    assert [line.partition(":")[0] for line in said.splitlines()] == [
+        "MXMACA",
         "control device",
         "render nodes",
     ]

@@ -86,7 +86,7 @@ def test_files_that_are_not_what_they_should_be_are_damage(tmp_path: Path, how: 
         case _:
             pass
     assert refused(payloads, image).startswith(
-        "payload-corrupt: the payload reg/cloud/driver-image:2.32.0 is damaged: mxdriver/bin/mx-smi "
+        "payload-corrupt: the payload reg/cloud/driver-image:2.32.0 is damaged: mxdriver/bin"
     )
 
 

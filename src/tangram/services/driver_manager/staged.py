@@ -8,6 +8,7 @@ read once. Here their presence and size are looked at, which costs nothing.
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -82,8 +83,7 @@ def find(payloads: Path, image: str, kind: PayloadKind, ground: Ground) -> Stage
         raise ProblemError(error.code, f"the payload {image}: {error.sentence}; build it anew") from error
     staged = Staged(image=image, folder=folder, payload=payload, text=text)
     _check_fit(staged, kind, ground)
-    for path, file in payload.files.items():
-        _check_file(staged, path, file.size)
+    _check_files(staged)
     return staged
 
 
@@ -172,7 +172,29 @@ def _check_fit(staged: Staged, kind: PayloadKind, ground: Ground) -> None:
             )
 
 
-def _check_file(staged: Staged, path: str, size: int) -> None:
-    found = source_of(staged, path).stat().st_size
-    if found != size:
-        raise corrupt(staged, path, f"has {found} bytes and should have {size}")
+def _check_files(staged: Staged) -> None:
+    """One look at each: there are tens of thousands, and they are looked at for as long as the node lives."""
+    folders: set[str] = set()
+    for path, file in staged.payload.files.items():
+        _check_folder(staged, path.rpartition("/")[0], folders)
+        found = _status(staged, path)
+        if not stat.S_ISREG(found.st_mode):
+            raise corrupt(staged, path, "is no plain file")
+        if found.st_size != file.size:
+            raise corrupt(staged, path, f"has {found.st_size} bytes and should have {file.size}")
+
+
+def _check_folder(staged: Staged, path: str, known: set[str]) -> None:
+    if not path or path in known:
+        return
+    _check_folder(staged, path.rpartition("/")[0], known)
+    if not stat.S_ISDIR(_status(staged, path).st_mode):
+        raise corrupt(staged, path, "is no folder")
+    known.add(path)
+
+
+def _status(staged: Staged, path: str) -> os.stat_result:
+    try:
+        return os.lstat(f"{staged.folder}/{path}")
+    except OSError as error:
+        raise corrupt(staged, path, f"cannot be read ({error.strerror})") from error

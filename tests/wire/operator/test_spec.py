@@ -185,8 +185,38 @@ def test_the_budget_lets_one_node_at_least_go_and_never_more_than_is_written(
         ),
         pytest.param(
             {"driver": {"deployPolicy": 3}},
-            "spec cannot be read: Expected `str`, got `int` - at `$.driver.deployPolicy`",
+            "spec.driver.deployPolicy cannot be read: Expected `str`, got `int`; kubectl explain "
+            "clusteroperators.spec.driver.deployPolicy says what is legal there",
             id="types",
+        ),
+        pytest.param(
+            {"driver": NEVER, "maca": {"payload": {"images": [3]}}},
+            "spec.maca.payload.images cannot be read: Expected `str`, got `int`; kubectl explain "
+            "clusteroperators.spec.maca.payload.images says what is legal there",
+            id="types-in-lists",
+        ),
+        pytest.param(
+            {"driver": NEVER, "devicePlugin": {"nodeSelector": {"metax-tech.com/driver.ready": "false"}}},
+            "devicePlugin.nodeSelector has 'metax-tech.com/driver.ready', by which the operator itself says where "
+            "cards may be offered; leave it out, and choose nodes by labels of your own",
+            id="the-order-of-a-node",
+        ),
+        pytest.param(
+            {"driver": NEVER, "devicePlugin": {"healthyInterval": -1}},
+            "devicePlugin.healthyInterval is -1: it is a number of seconds from 0, which switches health checks off, "
+            "to 3600",
+            id="interval",
+        ),
+        pytest.param(
+            {"driver": NEVER, "maca": {"cleanupConfig": {"threshold": 0}}},
+            "maca.cleanupConfig.threshold is 0: it is a number of versions from 1 on",
+            id="threshold",
+        ),
+        pytest.param(
+            {"driver": {**NEVER, "log": {"dir": "/var/../etc"}}},
+            "driver.log.dir is '/var/../etc': it is a folder of the hosts, from the root on and without .., such as "
+            "/var/log/metax, or empty for no files",
+            id="log-folder",
         ),
     ],
 )
@@ -194,6 +224,12 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(blocks: dict[str, Any], 
     with pytest.raises(WireError) as refused:
         spec_of(**blocks)
     assert str(refused.value) == sentence
+
+
+def test_a_value_without_end_is_not_echoed_without_end() -> None:
+    with pytest.raises(WireError) as refused:
+        spec_of(driver=NEVER, runtime={"config": {"engine": "x" * 100_000}})
+    assert len(refused.value.sentence) < 500
 
 
 def test_another_object_is_told_which_one_counts() -> None:

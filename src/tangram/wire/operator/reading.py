@@ -27,7 +27,16 @@ from tangram.wire.device_config import (
     read_device_config,
 )
 from tangram.wire.errors import WireError, shown
-from tangram.wire.operator.names import FINALIZER, OBJECT, VENDORS_FINALIZER
+from tangram.wire.metax_labels import INSTALLED
+from tangram.wire.operator.names import (
+    DRIVER_READY,
+    FINALIZER,
+    MACA_READY,
+    OBJECT,
+    PLURAL,
+    RUNTIME_READY,
+    VENDORS_FINALIZER,
+)
 from tangram.wire.operator.policies import DeployPolicy
 from tangram.wire.operator.spec import PERCENT, Spec
 
@@ -43,7 +52,12 @@ _REGISTRY = re.compile(REGISTRY)
 _TAGGED = re.compile(rf"{IMAGE_NAME}(:{IMAGE_TAG})(@sha256:[0-9a-f]{{64}})?")
 _SHARE = re.compile(r"([1-9][0-9]{0,5})|(([1-9][0-9]?|100)%)")
 _ANY_NODE: Final = NodeName("*")
+_LONGEST: Final = 200
 _LOADER = re.compile(r"auto|kmod|simulated:.+")
+
+_LONGEST_INTERVAL: Final = 3600
+_ORDER: Final = frozenset({INSTALLED, RUNTIME_READY, DRIVER_READY, MACA_READY})
+"""By these labels a node comes to life in one order."""
 
 _NOT_OURS: Final = {
     "dataExporter": "metrics of cards are served by gpu-device itself (docs/monitoring.md)",
@@ -58,14 +72,27 @@ def read_spec(thing: Mapping[str, Any]) -> Spec:
     try:
         spec = msgspec.convert({} if written is None else written, type=Spec)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise _refusal(f"spec cannot be read: {error}") from error
+        raise _refusal(_misread(str(error))) from error
     _check_blocks_of_others(spec)
     _check_driver(spec)
     _check_upgrades(spec)
     _check_maca(spec)
     _check_registries(spec)
+    _check_device_plugin(spec)
     _check_device_config(spec)
+    _check_logs(spec)
     return spec
+
+
+def _misread(words: str) -> str:
+    """What a decoder says, with the place first and never at unbounded length."""
+    what, _, place = words.rpartition(" - at ")
+    field = place.strip("`").removeprefix("$").split("[")[0]
+    told = what or words
+    short = told if len(told) <= _LONGEST else f"{told[:_LONGEST]}..."
+    return (
+        f"spec{field} cannot be read: {short}; kubectl explain {PLURAL}.spec{field} says what is legal there"
+    )
 
 
 def read_name(thing: Mapping[str, Any]) -> str:
@@ -179,7 +206,11 @@ def _check_upgrades(spec: Spec) -> None:
 
 
 def _check_maca(spec: Spec) -> None:
-    images = spec.maca.payload.images
+    images, threshold = spec.maca.payload.images, spec.maca.cleanup_config.threshold
+    if threshold < 1:
+        raise _refusal(
+            f"maca.cleanupConfig.threshold is {shown(threshold)}: it is a number of versions from 1 on"
+        )
     for image in images:
         if _TAGGED.fullmatch(image) is None:
             raise _refusal(
@@ -207,6 +238,38 @@ def _check_registries(spec: Spec) -> None:
                 raise _refusal(
                     f"neither {place} nor image.registry says where the payload comes from; write DOMAIN/PROJECT there"
                 )
+
+
+def _check_logs(spec: Spec) -> None:
+    logs = {
+        "log": spec.log,
+        "labelgen.log": spec.labelgen.log,
+        "driver.log": spec.driver.log,
+        "maca.log": spec.maca.log,
+        "runtime.log": spec.runtime.log,
+        "devicePlugin.log": spec.device_plugin.log,
+    }
+    for place, log in logs.items():
+        if log.dir and (not log.dir.startswith("/") or ".." in log.dir.split("/")):
+            raise _refusal(
+                f"{place}.dir is {shown(log.dir)}: it is a folder of the hosts, from the root on and without .., such "
+                "as /var/log/metax, or empty for no files"
+            )
+
+
+def _check_device_plugin(spec: Spec) -> None:
+    plugin = spec.device_plugin
+    if not 0 <= plugin.healthy_interval <= _LONGEST_INTERVAL:
+        raise _refusal(
+            f"devicePlugin.healthyInterval is {shown(plugin.healthy_interval)}: it is a number of seconds from 0, "
+            f"which switches health checks off, to {_LONGEST_INTERVAL}"
+        )
+    ours = next((key for key in plugin.node_selector if key in _ORDER), None)
+    if ours is not None:
+        raise _refusal(
+            f"devicePlugin.nodeSelector has {shown(ours)}, by which the operator itself says where cards may be "
+            "offered; leave it out, and choose nodes by labels of your own"
+        )
 
 
 def _check_device_config(spec: Spec) -> None:

@@ -20,17 +20,17 @@ CONTAINERD = Engine(kind=EngineKind.CONTAINERD, version="2.3.7")
 class OneProgram:
     def __init__(self, ran: Ran) -> None:
         self.ran = ran
-        self.words: tuple[str, ...] = ()
+        self.all: list[tuple[str, ...]] = []
 
     def find(self, name: str) -> str | None:
-        return name
+        return f"/usr/bin/{name}"
 
     def running(self, name: str) -> tuple[Running, ...]:
         del name
         return ()
 
     def run(self, *arguments: str) -> Ran:
-        self.words = arguments
+        self.all.append(arguments)
         return self.ran
 
 
@@ -53,7 +53,28 @@ def test_a_restart_is_done_when_the_engine_answers(tmp_path: Path) -> None:
     host, program = Host(tmp_path), OneProgram(Ran(status=0))
     with listening(tmp_path):
         HostRestarter(host, program, pause=lambda _: None).restart(CONTAINERD)
-    assert program.words == ("systemctl", "restart", "containerd")
+    assert program.all == [
+        ("systemctl", "restart", "containerd"),
+        ("/usr/bin/ctr", "--address", "/run/containerd/containerd.sock", "plugins", "ls"),
+    ]
+
+
+PLUGINS = """TYPE                        ID         PLATFORMS      STATUS
+io.containerd.cri.v1        images     -              ok
+io.containerd.cri.v1        runtime    linux/amd64    {0}
+io.containerd.grpc.v1       cri        -              {0}
+io.containerd.snapshotter.v1 btrfs     linux/amd64    error
+"""
+
+
+def test_a_containerd_that_runs_without_what_the_kubelet_needs_was_not_restarted_well(tmp_path: Path) -> None:
+    with listening(tmp_path):
+        HostRestarter(Host(tmp_path), OneProgram(Ran(status=0, out=PLUGINS.format("ok")))).restart(CONTAINERD)
+        with pytest.raises(Trouble, match=r"runs without io\.containerd\.cri\.v1\.runtime") as caught:
+            HostRestarter(Host(tmp_path), OneProgram(Ran(status=0, out=PLUGINS.format("error")))).restart(
+                CONTAINERD
+            )
+    assert caught.value.code == "restart-failed"
 
 
 def test_an_engine_that_stays_silent_is_said(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ STEP_S: Final = 0.5
 _RELOADS_SINCE: Final = (1, 27)
 """CRI-O's runtimes are read anew since this version."""
 _IGNORED: Final = "chroot"
+_CRI: Final = "io.containerd.cri."
 
 
 class Restarter(Protocol):
@@ -74,6 +75,7 @@ class HostRestarter:
             )
         for _ in range(int(ANSWER_S / STEP_S)):
             if self._answers(engine.socket):
+                self._check_kubelets_part(engine)
                 return
             self._pause(STEP_S)
         raise Trouble(
@@ -86,6 +88,28 @@ class HostRestarter:
             return self._host.at(engine.socket).stat().st_mtime > self._host.at(path).stat().st_mtime
         except OSError:
             return False
+
+    def _check_kubelets_part(self, engine: Engine) -> None:
+        """Raises `Trouble` where containerd runs on without what the kubelet needs, as it does with much that it reads.
+
+        Its own program beside it tells. Where that is not found, that containerd answers must do.
+        """
+        containerd = self._programs.find("containerd") if engine.kind is EngineKind.CONTAINERD else None
+        if containerd is None:
+            return
+        asked = self._programs.run(
+            f"{containerd.rpartition('/')[0]}/ctr", "--address", engine.socket, "plugins", "ls"
+        )
+        failed = [
+            f"{words[0]}.{words[1]}"
+            for words in map(str.split, asked.out.splitlines())
+            if len(words) > 3 and (words[0].startswith(_CRI) or words[1] == "cri") and words[-1] == "error"
+        ]
+        if asked.status == 0 and failed:
+            raise Trouble(
+                Code.RESTART_FAILED,
+                f"containerd was restarted and runs without {failed[0]}, which the kubelet needs; its log says why",
+            )
 
     def _answers(self, path: str) -> bool:
         try:

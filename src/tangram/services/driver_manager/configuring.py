@@ -70,6 +70,14 @@ class Configuration:
     def read(self, thing: Object | None) -> None:
         """Take over what the object says; None where it is gone, which says nothing of any node."""
         texts = {} if thing is None else loose.text_map(thing.get("data"))
+        binary = () if thing is None else tuple(loose.members(thing.get("binaryData")))
+        if binary:
+            self._refuse(
+                f"{binary[0]} is under binaryData, where kubectl puts a file that is no text in UTF-8; write it as "
+                "text under data",
+                thing,
+            )
+            return
         try:
             config = read_driver_config_texts(texts, self._node)
         except WireError as error:

@@ -295,8 +295,9 @@ NO_SUCH = "value must be 'left out: there is no such option; here are "
         pytest.param(
             OPERATOR,
             "dataExporter.deploy=true",
-            f"at '/dataExporter': {NO_SUCH}cleanup, deployExtenderGPUAware, driver, gpuAware, gpuDevice, gpuLabel, "
-            "gpuScheduler, imagePullSecrets, log, maca, operator, pullPolicy, registry and runtime'",
+            f"at '/dataExporter': {NO_SUCH}certificates, cleanup, deployExtenderGPUAware, driver, gpuAware, "
+            "gpuDevice, gpuLabel, gpuScheduler, imagePullSecrets, log, maca, operator, pullPolicy, registry, runtime "
+            "and scheduler'",
             id="a block of the vendor that is not here",
         ),
         pytest.param(

@@ -118,7 +118,7 @@ OF_OPERATOR: Final[dict[str, Schema]] = {
     "maca": _MACA,
     "runtime": _RUNTIME,
     "gpuScheduler": closed(
-        {"enabled": SWITCH, "namespace": text("the name of a namespace, or an empty text", f"|{LABEL}")}
+        {"deploy": SWITCH, "namespace": text("the name of a namespace, or an empty text", f"|{LABEL}")}
     ),
     "operator": _OPERATOR,
 }

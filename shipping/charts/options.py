@@ -168,52 +168,49 @@ _CONFIG: Final = closed(
         "quota": SWITCH,
     }
 )
-_SCHEDULER: Final = closed(
-    {
-        "enabled": SWITCH,
-        "replicas": number("a whole number from 1 to 5", 1, 5),
-        "name": _SCHEDULER_NAME,
-        "profiles": closed({"hami": _UNLESS_FOUND, "koordinator": _UNLESS_FOUND}),
-        "config": _CONFIG,
-        "deviceConfig": _DEVICE_CONFIG,
-        "trustedAccounts": _ACCOUNTS,
-        "trustedAgentAccounts": _ACCOUNTS,
-        "legacyMetrics": SWITCH,
-        "nodeSelector": NODE_LABELS,
-        "tolerations": TOLERATIONS,
-        "log": closed({"level": LEVEL, "format": FORMAT}),
-        "resources": RESOURCES,
-        "kubeScheduler": closed(
-            {
-                "enabled": SWITCH,
-                "image": closed(
-                    {
-                        "registry": _IMAGE["registry"],
-                        "name": text(
-                            "the name of an image below that registry, such as kube-scheduler", r"[^\s:@]+"
-                        ),
-                        "tag": text(
-                            "a version such as v1.36.3, or an empty text for that of the cluster",
-                            r"|[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}",
-                        ),
-                    }
-                ),
-                "resources": RESOURCES,
-            }
-        ),
-        "clientCA": text("the name of a ConfigMap, or an empty text", f"|{NAME}"),
-        "webhook": closed(
-            {
-                "failurePolicy": word("auto", "Fail", "Ignore"),
-                "ignoreNamespaces": several(
-                    "a list of namespaces, each once, such as [monitoring]",
-                    {"type": "string", "pattern": f"^{LABEL}$"},
-                    256,
-                ),
-            }
-        ),
-    }
-)
+_SCHEDULER: Final[dict[str, Schema]] = {
+    "replicas": number("a whole number from 1 to 5", 1, 5),
+    "name": _SCHEDULER_NAME,
+    "profiles": closed({"hami": _UNLESS_FOUND, "koordinator": _UNLESS_FOUND}),
+    "config": _CONFIG,
+    "deviceConfig": _DEVICE_CONFIG,
+    "trustedAccounts": _ACCOUNTS,
+    "trustedAgentAccounts": _ACCOUNTS,
+    "legacyMetrics": SWITCH,
+    "nodeSelector": NODE_LABELS,
+    "tolerations": TOLERATIONS,
+    "log": closed({"level": LEVEL, "format": FORMAT}),
+    "resources": RESOURCES,
+    "kubeScheduler": closed(
+        {
+            "enabled": SWITCH,
+            "image": closed(
+                {
+                    "registry": _IMAGE["registry"],
+                    "name": text(
+                        "the name of an image below that registry, such as kube-scheduler", r"[^\s:@]+"
+                    ),
+                    "tag": text(
+                        "a version such as v1.36.3, or an empty text for that of the cluster",
+                        r"|[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}",
+                    ),
+                }
+            ),
+            "resources": RESOURCES,
+        }
+    ),
+    "clientCA": text("the name of a ConfigMap, or an empty text", f"|{NAME}"),
+    "webhook": closed(
+        {
+            "failurePolicy": word("auto", "Fail", "Ignore"),
+            "ignoreNamespaces": several(
+                "a list of namespaces, each once, such as [monitoring]",
+                {"type": "string", "pattern": f"^{LABEL}$"},
+                256,
+            ),
+        }
+    ),
+}
 _CERTIFICATES: Final = closed(
     {
         "source": word("self", "cert-manager", "secret"),
@@ -259,13 +256,19 @@ def chart_schemas() -> dict[str, Schema]:
         "cleanup": closed(_CLEANUP),
         "gpuDevice": closed({**switched, **_GPU_DEVICE}),
         "gpuLabel": closed({**switched, **_GPU_LABEL}),
-        "scheduler": _SCHEDULER,
+        "scheduler": closed({**switched, **_SCHEDULER}),
         "certificates": _CERTIFICATES,
         "monitoring": _MONITORING,
     }
     nodes = {**_SHARED, "gpuDevice": closed(_GPU_DEVICE), "gpuLabel": closed(_GPU_LABEL)}
     extensions = {**nodes, "cleanup": closed(_CLEANUP)}
-    operator = {**nodes, **OF_OPERATOR, "cleanup": closed({**_CLEANUP, **OF_REMOVAL})}
+    operator = {
+        **nodes,
+        **OF_OPERATOR,
+        "scheduler": closed(_SCHEDULER),
+        "certificates": _CERTIFICATES,
+        "cleanup": closed({**_CLEANUP, **OF_REMOVAL}),
+    }
     return {
         name: {
             "$schema": "http://json-schema.org/draft-07/schema#",

@@ -36,7 +36,7 @@ def test_what_the_page_argues_for_is_in_the_chart(words: str) -> None:
 def test_the_days_of_an_authority_are_those_of_the_code() -> None:
     days = f"authority changes every {USUAL_PACE.renew_after.days} days"
     assert days in " ".join(PAGE.split())
-    assert days in (CHARTS / TANGRAM / "templates" / "_refusals.tpl").read_text("utf-8")
+    assert days in (CHARTS / "tangram-parts" / "templates" / "_scheduler-refusals.tpl").read_text("utf-8")
 
 
 def test_the_pods_of_the_scheduler_are_not_made_for_every_change() -> None:

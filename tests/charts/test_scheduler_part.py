@@ -336,7 +336,9 @@ def test_no_part_of_ours_is_taken_for_somebody_elses_scheduler() -> None:
 
 
 def test_the_chart_knows_schedulers_of_others_as_the_doctor_does() -> None:
-    text = (Path(__file__).parents[2] / "deploy/charts/tangram-parts/templates/_scheduler-peers.tpl").read_text("utf-8")
+    text = (
+        Path(__file__).parents[2] / "deploy/charts/tangram-parts/templates/_scheduler-peers.tpl"
+    ).read_text("utf-8")
     (known,) = re.findall(r"\$parts := dict (.*?) -}}", text)
     words = re.findall(r'"([^"]+)"', known)
     parts = {"hami": Part.HAMI_SCHEDULER, "koordinator": Part.KOORD_SCHEDULER}

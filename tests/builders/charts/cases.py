@@ -7,6 +7,7 @@ each case gives is kept in `tests/data/charts`; `e2e/test_charts.py` renders the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +26,13 @@ HOMES: Final = {TANGRAM: "tangram", EXTENSIONS: "metax-gpu", OPERATOR: "metax-op
 NOTED: Final = {
     TANGRAM: (DEFAULT, "deployExtenderGPUAware", "scheduler.enabled", "scheduler.kubeScheduler.enabled"),
     EXTENSIONS: (DEFAULT, "deployExtenderGPUAware"),
-    OPERATOR: (DEFAULT, "deployExtenderGPUAware", "driver.deployPolicy", "maca.payload.images"),
+    OPERATOR: (
+        DEFAULT,
+        "deployExtenderGPUAware",
+        "driver.deployPolicy",
+        "gpuScheduler",
+        "maca.payload.images",
+    ),
 }
 """Cases of which it is also kept what people read after an installation."""
 
@@ -45,7 +52,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 def cases(chart: str) -> list[Case]:
     """The default first, and every case after the one it stands on."""
     options = {**SHARED, **_OWN.get(chart, {})}
-    beside = _BESIDE if chart == TANGRAM else {}
+    beside = _BESIDE.get(chart, {})
+    older = [("kubernetes-1.28-gpuScheduler", "1.28.15", "gpuScheduler")] if chart == OPERATOR else []
     home = HOMES[chart]
     plain = Case(chart=chart, name=DEFAULT, values=_NEEDED.get(chart, {}), namespace=home, release=chart)
 
@@ -64,6 +72,7 @@ def cases(chart: str) -> list[Case]:
         ),
         *(another(f"kubernetes-{version.rpartition('.')[0]}", kube=version) for version in OLDER),
         another("kubernetes-of-a-vendor", kube="v1.30.4-eks-a1b2c3"),
+        *(another(name, kube=version, on=on) for name, version, on in older),
         another("namespace-kube-system", namespace="kube-system"),
         another("release-with-a-generated-name", release=f"{chart}-1731000000"),
         another("namespace-and-release-that-are-numbers", namespace="123", release="456"),
@@ -161,6 +170,13 @@ OF_TANGRAM: Final[dict[str, Values]] = {
     "gpuDevice.enabled": {"gpuDevice": {"enabled": False}},
     "gpuLabel.enabled": {"gpuLabel": {"enabled": False}},
     "scheduler.enabled": {"scheduler": {"enabled": False}},
+    "beside-the-operator": {
+        "gpuDevice": {"enabled": False},
+        "gpuLabel": {"enabled": False},
+        "scheduler": {
+            "trustedAgentAccounts": ["system:serviceaccount:metax-operator:metax-gpu-device"],
+        },
+    },
     "scheduler.replicas": {"scheduler": {"replicas": 1}},
     "scheduler.name": {"scheduler": {"name": "cards"}},
     "scheduler.profiles.hami": {"scheduler": {"profiles": {"hami": False}}},
@@ -256,7 +272,8 @@ OF_OPERATOR: Final[dict[str, Values]] = {
     "runtime.config": {"runtime": {"config": {"cdiMode": "env", "engine": "containerd"}}},
     "runtime.log": {"runtime": {"log": _OWN_LOG}},
     "runtime.resources": {"runtime": {"resources": _LARGE}},
-    "gpuScheduler": {"gpuScheduler": {"enabled": True, "namespace": "tangram"}},
+    "gpuScheduler": {"gpuScheduler": {"deploy": True}},
+    "gpuScheduler.namespace": {"gpuScheduler": {"deploy": True, "namespace": "tangram"}},
     "operator.replicas": {"operator": {"replicas": 1}},
     "operator.nodeSelector": {"operator": {"nodeSelector": {"example.com/pool": "system"}}},
     "operator.tolerations": {
@@ -271,7 +288,7 @@ OF_OPERATOR: Final[dict[str, Values]] = {
 _OWN: Final = {TANGRAM: OF_TANGRAM, OPERATOR: OF_OPERATOR}
 _NEEDED: Final[dict[str, Values]] = {OPERATOR: {"driver": {"payload": {"version": "2.32.0-amd64"}}}}
 """Options without which nobody can install a chart."""
-_BESIDE: Final[dict[str, dict[str, Values]]] = {
+_BESIDE_TANGRAM: Final[dict[str, dict[str, Values]]] = {
     "certificates.secret": {
         "scheduler.kubeScheduler.enabled": {
             "scheduler": {"replicas": 1, "kubeScheduler": {"enabled": False}, "clientCA": "callers"}
@@ -295,3 +312,39 @@ _BESIDE: Final[dict[str, dict[str, Values]]] = {
         },
     },
 }
+_OF_SCHEDULER: Final = (
+    "scheduler.replicas",
+    "scheduler.name",
+    "scheduler.profiles.hami",
+    "scheduler.profiles.koordinator",
+    "scheduler.config",
+    "scheduler.deviceConfig",
+    "scheduler.trustedAccounts",
+    "scheduler.trustedAgentAccounts",
+    "scheduler.legacyMetrics",
+    "scheduler.nodeSelector",
+    "scheduler.tolerations",
+    "scheduler.log",
+    "scheduler.resources",
+    "scheduler.kubeScheduler.image",
+    "scheduler.kubeScheduler.resources",
+    "scheduler.webhook.failurePolicy",
+    "scheduler.webhook.ignoreNamespaces",
+)
+_EVERY_OPTION: Final = reduce(_joined, (OF_TANGRAM[option] for option in _OF_SCHEDULER), {})
+_BESIDE_OPERATOR: Final[dict[str, dict[str, Values]]] = {
+    "gpuScheduler": {
+        # Chart tangram has a case for each of them, of the same templates.
+        "scheduler-in-all-options": _EVERY_OPTION,
+        "scheduler-with-what-all-parts-share": {
+            **SHARED["registry"],
+            **SHARED["pullPolicy"],
+            **SHARED["imagePullSecrets"],
+            "log": {"level": "debug", "format": "text"},
+        },
+        "scheduler-without-cleanup": SHARED["cleanup.enabled"],
+        **{name: OF_TANGRAM[name] for name in ("certificates.cert-manager", "certificates.secret")},
+    },
+    "certificates.secret": _BESIDE_TANGRAM["certificates.secret"],
+}
+_BESIDE: Final = {TANGRAM: _BESIDE_TANGRAM, OPERATOR: _BESIDE_OPERATOR}

@@ -42,7 +42,9 @@ do not name their node, so our own agent, which writes what it has given, is tru
 {{- range $found := include "tangram.peers" . | fromJson -}}
 {{- range $found -}}{{- $peers = append $peers .account -}}{{- end -}}
 {{- end -}}
-{{- $agents := .Values.gpuDevice.enabled | ternary (list (include "tangram.account" (list . "gpu-device"))) list -}}
+{{- /* Under GPU Operator the agent is the operator's, and called otherwise. */ -}}
+{{- $agent := .Agent | default (include "tangram.account" (list . "gpu-device")) -}}
+{{- $agents := .Values.gpuDevice.enabled | ternary (list $agent) list -}}
 {{- if not (include "tangram.has-conditions" .) -}}{{- $peers = concat $peers $agents -}}{{- end -}}
 {{- dict "peers" (uniq $peers) "agents" (concat $agents .Values.scheduler.trustedAgentAccounts | uniq) | toJson -}}
 {{- end -}}

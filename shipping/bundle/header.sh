@@ -85,7 +85,7 @@ make_folder() {
         folder=
         fail "cannot make a folder in $base: set TMPDIR to one that can be written."
     }
-    free=$(df -Pk "$folder" | { read -r _; read -r _ _ _ found _; echo "$found"; })
+    free=$(df -Pk "$folder" 2>/dev/null | { read -r _; read -r _ _ _ found _; echo "$found"; }) || free=
     case $free in
     '' | *[!0-9]*) ;; # A file system that does not count: unpacking will tell.
     *)

@@ -92,7 +92,7 @@ is_ours() {
 }
 
 is_whole() {
-    is_ours "$1" && [ -x "$1/bin/metax-docker" ] && (cd "$1" && sha256sum -c SHA256SUMS >/dev/null 2>&1)
+    is_ours "$1" && [ -f "$1/bin/metax-docker" ] && (cd "$1" && sha256sum -c SHA256SUMS >/dev/null 2>&1)
 }
 
 check_machine() {
@@ -123,7 +123,7 @@ check_room() {
         above=${place%/*}
         place=${above:-/}
     done
-    free=$(df -Pk "$place" | { read -r _; read -r _ _ _ found _; echo "$found"; })
+    free=$(df -Pk "$place" 2>/dev/null | { read -r _; read -r _ _ _ found _; echo "$found"; }) || free=
     case $free in
     '' | *[!0-9]*) ;; # A file system that does not count: unpacking will tell.
     *)

@@ -54,7 +54,7 @@ def spooled(
     counted = io.BufferedReader(cast("io.RawIOBase", _Counted(source, on_bytes)), _PIECE)
     head = counted.peek(len(_XZ))
     opener = lzma.open if head.startswith(_XZ) else gzip.open
-    file = cast("BinaryIO", tempfile.TemporaryFile(prefix="tangram-images-"))  # noqa: SIM115 - handed on, or closed
+    file = cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - handed on, or closed
     try:
         with opener(counted) as unpacked, tarfile.open(fileobj=cast("IO[bytes]", unpacked), mode="r|") as tar:
             found = members_of(tar, lambda member: _copy(tar, member, file, layers=layers))
@@ -103,13 +103,16 @@ def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, file: BinaryIO, *, laye
     source = tar.extractfile(member)
     wanted = member.size if layers or member.size <= _DOCUMENT else _HEAD
     if source is not None:
-        file.seek(member.offset_data)
+        at = member.offset_data
         while wanted > 0 and (piece := source.read(min(_PIECE, wanted))):
-            file.write(piece)
             wanted -= len(piece)
+            rest = memoryview(piece)
+            while rest:
+                # A disk that is nearly full takes a part.
+                written = os.pwrite(file.fileno(), rest, at)
+                at, rest = at + written, rest[written:]
         if wanted:
             raise EOFError("its end is missing")
-    file.flush()
     if os.fstat(file.fileno()).st_size < end:
         os.ftruncate(file.fileno(), end)
 

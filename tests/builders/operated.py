@@ -119,6 +119,10 @@ class Operated:
         """The kubelets run so many pods of a part."""
         pods = await self.place_pods(part, count)
         await self.cluster.run(pods)
+        if part == "gpu-device":
+            for pod in pods:
+                offer: Object = {"status": {"allocatable": {"metax-tech.com/gpu": "8"}}}
+                await self.cluster.change("nodes", pod["spec"]["nodeName"], offer, "/status")
         return pods
 
     async def place_pods(self, part: str, count: int) -> list[Object]:

@@ -47,7 +47,14 @@ WITH_MACA = read_spec(
 ALL_READY = {INSTALLED: "true", MANAGED: "true", RUNTIME_READY: "true", DRIVER_READY: "true"}
 
 
-def node(name: str, labels: dict[str, str] | None = None, *, ready: bool = True, **more: Any) -> Object:  # noqa: ANN401 - any JSON
+def node(
+    name: str,
+    labels: dict[str, str] | None = None,
+    *,
+    ready: bool = True,
+    cards: str = "8",
+    **more: Any,  # noqa: ANN401 - any JSON
+) -> Object:
     annotations = {key: state_text(state) for key, state in more.pop("states", {}).items()}
     return {
         "metadata": {
@@ -56,7 +63,10 @@ def node(name: str, labels: dict[str, str] | None = None, *, ready: bool = True,
             "annotations": annotations,
         },
         "spec": more,
-        "status": {"conditions": [{"type": "Ready", "status": str(ready)}]},
+        "status": {
+            "conditions": [{"type": "Ready", "status": str(ready)}],
+            "allocatable": {"cpu": "8", "metax-tech.com/gpu": cards},
+        },
     }
 
 
@@ -122,6 +132,23 @@ def test_all_is_well() -> None:
     assert (found.state, found.message, found.ready_nodes) == (State.READY, "2 GPU nodes are ready", "2/2")
     assert found.complete
     assert found.degraded == ""
+
+
+def test_a_node_that_offers_no_card_is_not_ready_though_gpu_device_is() -> None:
+    found = judgement(node("n1", cards="0"), node("n2"))
+    told = "gpu-device runs on n1, and the node offers no card yet: tangram devices says there what is wrong"
+    assert (found.state, found.ready_nodes, found.complete) == (State.DEPLOYING, "1/2", False)
+    assert part(found, "gpu-device") == (PartState.NOT_READY, told)
+
+
+def test_a_node_that_the_administrator_did_not_choose_is_not_waited_for() -> None:
+    spec = read_spec(
+        {"spec": {"driver": {"deployPolicy": "Never"}, "devicePlugin": {"nodeSelector": {"pool": "a"}}}}
+    )
+    beside = [pod("gpu-device", "n2", ready=False)]
+    chosen = node("n1", {**ALL_READY, "pool": "a"})
+    assert judgement(chosen, node("n2", cards="0"), spec=spec, pods=beside).state is State.READY
+    assert judgement(node("n1", {**ALL_READY, "pool": "a"}, cards="0"), spec=spec).state is State.DEPLOYING
 
 
 def test_no_card_yet_is_well_too() -> None:

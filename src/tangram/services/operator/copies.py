@@ -16,7 +16,7 @@ import msgspec
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api, Object
 from tangram.kube.informer import Change, Informer, Key
-from tangram.services.operator.node_views import GpuPod, NodeView, gpu_pod, is_ours, node_view
+from tangram.services.operator.node_views import GpuPod, NodeView, gpu_pod, has_cards, is_ours, node_view
 from tangram.services.operator.objects import Name, name_of
 from tangram.services.operator.part_pods import PartPod, part_pod
 from tangram.wire import loose
@@ -43,6 +43,8 @@ class SeenNode(msgspec.Struct, frozen=True, kw_only=True):
     """The label of gpu-label; empty where there is none."""
     managed: str = ""
     labels: Mapping[str, str] = {}
+    offers: bool = False
+    """The node says that it has cards to give, whole ones or shares."""
 
 
 class SeenPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,7 +260,8 @@ def seen_node(thing: Object) -> SeenNode:
         view=node_view(thing),
         installed=labels.get(INSTALLED, ""),
         managed=labels.get(MANAGED, ""),
-        labels={key: value for key, value in labels.items() if "metax-tech.com/" in key},
+        labels=labels,
+        offers=has_cards(loose.text_map(loose.members(thing.get("status")).get("allocatable"))),
     )
 
 

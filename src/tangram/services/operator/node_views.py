@@ -210,9 +210,14 @@ def _asks(spec: Mapping[str, object]) -> bool:
             resources = loose.members(loose.members(container).get("resources"))
             for side in ("limits", "requests"):
                 asked = loose.text_map(resources.get(side))
-                if any(_is_card(name) and amount.strip() != "0" for name, amount in asked.items()):
+                if has_cards(asked):
                     return True
     return False
+
+
+def has_cards(amounts: Mapping[str, str]) -> bool:
+    """Whether any of these resources is a card, or a share of one."""
+    return any(_is_card(name) and amount.strip() != "0" for name, amount in amounts.items())
 
 
 def _is_card(resource: str) -> bool:

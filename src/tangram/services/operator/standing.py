@@ -63,13 +63,15 @@ def _standing(node: SeenNode, spec: Spec, offering: set[str]) -> Standing:
     first = next(_in_the_way(node, spec), None)
     if first is not None:
         return first
-    if spec.device_plugin.deploy and name not in offering:
-        return Standing(
-            node=name,
-            place=Place.WAITING,
-            part=gpu_device.NAME,
-            why=f"gpu-device does not offer cards on {name} yet",
+    plugin = spec.device_plugin
+    chosen = all(node.labels.get(key) == value for key, value in plugin.node_selector.items())
+    if plugin.deploy and chosen and not (node.offers and name in offering):
+        why = (
+            f"gpu-device runs on {name}, and the node offers no card yet: tangram devices says there what is wrong"
+            if name in offering
+            else f"gpu-device does not offer cards on {name} yet"
         )
+        return Standing(node=name, place=Place.WAITING, part=gpu_device.NAME, why=why)
     return Standing(node=name, place=Place.READY, part=driver_manager.NAME, why=_left_over(node))
 
 

@@ -119,6 +119,7 @@ class DockerHost:
     groups: tuple[int, ...] = ()
     dry_run: bool = False
     said: list[str] = field(default_factory=list[str])
+    labels: list[str] = field(default_factory=list[str])
 
     def install(self, *versions: str, driver: bool = True) -> None:
         """MXMACA of these versions, the last in use."""
@@ -131,7 +132,7 @@ class DockerHost:
             (self.root / "opt" / "mxdriver").symlink_to("mxdriver-3")
 
     def added(self, *words: str) -> list[str]:
-        """What a command gets, with the host's folder written as HOST."""
+        """What a command gets but for its label, with the host's folder written as HOST."""
         command = read_command(words)
         start = read_start(command.rest, lambda: Kinds({}, {}))
         host = Host(
@@ -146,4 +147,7 @@ class DockerHost:
             groups=lambda _: self.groups,
             dry_run=self.dry_run,
         )
-        return [word.replace(str(self.root), "HOST") for word in added_words(start, host)]
+        given = [word.replace(str(self.root), "HOST") for word in added_words(start, host)]
+        labels = [at for at, word in enumerate(given) if word == "--label"]
+        self.labels = [given[at + 1] for at in labels]
+        return [word for at, word in enumerate(given) if not {at, at - 1} & set(labels)]

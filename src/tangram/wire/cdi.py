@@ -65,6 +65,8 @@ class CdiSpec(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     """vendor/class"""
     devices: tuple[CdiDevice, ...]
+    version: Literal["0.5.0", "0.6.0"] = CDI_VERSION
+    """0.5.0, which knows no annotations, for engines that are older: podman 4.3 refuses what is newer."""
 
 
 def qualified_name(kind: str, device: str) -> str:
@@ -108,7 +110,7 @@ def spec_text(spec: CdiSpec) -> str:
         )
     return jsontext.pretty(
         {
-            "cdiVersion": CDI_VERSION,
+            "cdiVersion": spec.version,
             "kind": spec.kind,
             "devices": [_device(device) for device in spec.devices],
         },

@@ -34,7 +34,8 @@ def dry(docker: RecordedDocker, *words: str) -> str:
     done = docker.run("--dry-run", *words)
     assert done.returncode == 0, done.stderr
     # A machine with cards of its own has nodes of these names, and groups that own them.
-    return re.sub(r" --group-add \d+", "", done.stdout.decode() + done.stderr.decode())
+    said = re.sub(r" --group-add \d+", "", done.stdout.decode() + done.stderr.decode())
+    return re.sub(r"(dev.tangram.cards=)\S+", r"\1UUIDS", said)
 
 
 def refusal(docker: RecordedDocker, *words: str) -> str:
@@ -158,13 +159,8 @@ def test_cards_stand_before_a_persons_own_options(docker: RecordedDocker) -> Non
     done = docker.run("run", "-it", "--gpus=[7]", "--maca=none", "img", "sh")
     assert (done.returncode, done.stdout) == (0, b"started\n")
     card = ["--device", "/dev/mxcd", "--device", "/dev/dri/card8", "--device", "/dev/dri/renderD135"]
-    assert [word for word in docker.calls[-1] if word not in ("--group-add", "44")] == [
-        "run",
-        *card,
-        "-it",
-        "img",
-        "sh",
-    ]
+    given = re.sub(r"--(?:group-add\0\d+|label\0dev[^\0]+)\0", "", "\0".join(docker.calls[-1])).split("\0")
+    assert given == ["run", *card, "-it", "img", "sh"]
 
 
 def test_nodes_of_simulated_cards_are_taken_from_their_folder(docker: RecordedDocker) -> None:
@@ -252,7 +248,9 @@ def test_two_vendors_are_told_apart_by_the_value(docker: RecordedDocker) -> None
     assert "write --gpus=metax:1 or --gpus=mthreads:1" in refusal(docker, "run", "--gpus=1", "img")
     docker.answer("info", '{"Runtimes": {"mthreads": {}}}')
     said = dry(docker, "run", "--gpus=mthreads:all", "img")
-    assert said == "docker run --runtime mthreads --env MTHREADS_VISIBLE_DEVICES=0,1 img\n"
+    assert said == (
+        "docker run --runtime mthreads --env MTHREADS_VISIBLE_DEVICES=0,1 --label dev.tangram.cards=UUIDS img\n"
+    )
 
 
 def test_setup_writes_prints_and_removes_the_cdi_file(docker: RecordedDocker, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_card_goes_by_number_and_uuid_and_all_is_every_card() -> None:
         card.device for card in snapshot_of({"product": "C500", "count": 2}, {"product": "S4000"}).cards
     ]
     spec = json.loads(host_spec(devices, FOLDERS, {"/dev/mxcd": "/x/mxcd"}))
-    assert spec["kind"] == "metax-tech.com/gpu"
+    assert (spec["cdiVersion"], spec["kind"]) == ("0.5.0", "metax-tech.com/gpu")
     named = {device["name"]: device["containerEdits"] for device in spec["devices"]}
     assert list(named) == ["0", devices[0].uuid, "1", devices[1].uuid, "all"]
     assert named["1"] == named[devices[1].uuid]

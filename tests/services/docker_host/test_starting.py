@@ -177,6 +177,17 @@ def test_cards_of_running_containers_are_not_idle(host: DockerHost) -> None:
     assert host.said == ["card 7 is used by container web; the container shares it."]
 
 
+def test_a_container_is_labelled_with_its_cards_because_not_every_engine_tells_its_nodes(
+    host: DockerHost,
+) -> None:
+    host.added("run", "--gpus=[7,6]", "--maca=none", IMAGE)
+    uuids = ",".join(host.snapshot.cards[at].device.uuid for at in (7, 6))
+    assert host.labels == [f"dev.tangram.cards={uuids}"]
+    labels = {"dev.tangram.cards": uuids}
+    host.engine.containers = [{"Name": "web", "Config": {"Labels": labels}}, {"Id": "0123456789abcdef"}]
+    assert host.added("run", "--gpus=4", "--maca=none", IMAGE) == node_words(0, 1, 2, 3)
+
+
 def test_a_slice_is_its_cards_render_node_and_a_variable(host: DockerHost) -> None:
     driver = make_driver({"product": "C500", "count": 2, "sliced": True})
     made = driver.create_slice(driver.devices()[1].uuid, memory=from_gib(8), cores=25, name="notebook")

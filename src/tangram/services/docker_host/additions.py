@@ -19,6 +19,7 @@ from tangram.wire import metax_container, mthreads_container
 from tangram.wire.errors import WireError
 from tangram.wire.operator.names import DRIVER_LINK, MACA_LINK
 
+LABEL: Final = "dev.tangram.cards"
 MTHREADS_RUNTIME: Final = "mthreads"
 MTHREADS_TOOL: Final = "/usr/bin/mthreads-gmi"
 MACA_PATH: Final = "MACA_PATH"
@@ -48,6 +49,11 @@ def node_options(nodes: Sequence[str], on_host: Mapping[str, str], groups: Seque
         for word in ("--device", path if on_host.get(path, path) == path else f"{on_host[path]}:{path}")
     ]
     return (*devices, *(word for group in groups for word in ("--group-add", str(group))))
+
+
+def label_options(devices: Sequence[Device]) -> tuple[str, ...]:
+    """Which cards a container has, for the next start: not every engine tells the device nodes of a container."""
+    return ("--label", f"{LABEL}={','.join(device.uuid for device in devices)}")
 
 
 def slice_options(chosen: Chosen) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ def host_spec(devices: Sequence[Device], folders: Sequence[Folder], on_host: Map
         return spec_text(
             CdiSpec(
                 kind=KIND,
+                version="0.5.0",
                 devices=tuple(
                     CdiDevice(name=name, device_nodes=_nodes(some, on_host), mounts=mounts)
                     for name, some in named.items()

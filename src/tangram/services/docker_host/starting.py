@@ -69,11 +69,13 @@ def added_words(start: Start, host: Host) -> tuple[str, ...]:
     for note in chosen.notes:
         host.say(note)
     additions.vendor_of_maca(chosen, asked=start.maca is not None or start.force)
+    label = () if chosen.slices else additions.label_options(chosen.devices)
     if chosen.vendor is Vendor.MTHREADS:
-        return _mthreads(chosen, start, host)
+        return (*_mthreads(chosen, start, host), *label)
     return (
         *_nodes(additions.nodes_of(chosen), host),
         *additions.slice_options(chosen),
+        *label,
         *_maca(start, host, needed=True),
     )
 
@@ -113,11 +115,13 @@ def _holders(host: Host) -> list[Holder]:
         devices = loose.elements(loose.members(each.get("HostConfig")).get("Devices"))
         entries = loose.elements(loose.members(each.get("Config")).get("Env"))
         pairs = (loose.text(entry).partition("=") for entry in entries)
+        labels = loose.members(loose.members(each.get("Config")).get("Labels"))
         found.append(
             Holder(
                 loose.text(each.get("Name")).removeprefix("/") or loose.text(each.get("Id"))[:12],
                 frozenset(loose.text(loose.members(device).get("PathOnHost")) for device in devices),
                 {name: value for name, _, value in pairs},
+                frozenset(loose.text(labels.get(additions.LABEL)).split(",")),
             )
         )
     return found

@@ -27,6 +27,8 @@ class Holder(msgspec.Struct, frozen=True):
     devices: frozenset[str] = frozenset()
     """Paths on the host."""
     env: Mapping[str, str] = {}
+    cards: frozenset[str] = frozenset()
+    """The uuids that we wrote down when it was started."""
 
 
 def users_of(
@@ -47,6 +49,8 @@ def _users(card: CardReading, running: Sequence[Holder], on_host: Mapping[str, s
 
 
 def _holds(holder: Holder, device: Device, on_host: Mapping[str, str]) -> bool:
+    if device.uuid in holder.cards:
+        return True
     own = [path for path in (device.nodes.card, device.nodes.render) if path]
     if any(on_host.get(path, path) in holder.devices for path in own):
         return True

@@ -8,9 +8,11 @@ import pytest
 from builders.controlled import eventually
 from builders.operated import NAMESPACE, NEVER, PAYLOADS, Operated, operated, operator_on
 from builders.waiting import until
+from tangram.kube.api import Api, Object
 from tangram.services.operator import applying, service
 from tangram.services.operator.service import GONE
 from tangram.wire.metax_labels import INSTALLED
+from tangram.wire.operator.definition import operator_definition
 from tangram.wire.operator.names import FINALIZER, MANAGED, OBJECT, VENDORS_FINALIZER
 from tangram.wire.operator.node_states import DriverState, Phase
 from tangram.wire.operator.status import ConditionType, PartState, State, Status, condition_of
@@ -384,6 +386,40 @@ async def test_a_missing_kind_is_brought_where_the_operator_may_and_waited_for()
         await scene.ask_for(NEVER)
         await scene.daemon_set("gpu-label")
         assert operator.unready() != []
+
+
+async def test_a_definition_that_drops_what_it_does_not_know_is_not_written_to_at_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def keep_nothing(_api: object) -> None:
+        """An operator without the right to bring the definition up to date."""
+
+    monkeypatch.setattr(service, "keep_own_kind", keep_nothing)
+    older = operator_definition()
+    status = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    del status["properties"]["readyNodes"]
+    async with operated(with_kind=False) as scene:
+        await scene.cluster.create("customresourcedefinitions", older)
+        await scene.ask_for(NEVER)
+        async with operator_on(scene) as operator:
+            await scene.daemon_set("gpu-label")
+            await at_rest(scene)
+            patches = 0
+            merge = Api.merge
+
+            async def counted(api: Api, path: str, body: Object, **query: str) -> Object:
+                nonlocal patches
+                patches += path.endswith("/status")
+                return await merge(api, path, body, **query)
+
+            monkeypatch.setattr(Api, "merge", counted)
+            looks = looked(operator)
+            await until(lambda: looked(operator) >= looks + 4)
+            assert patches <= 1
+
+
+def looked(operator: service.Operator) -> float:
+    return operator.metrics.registry.get_sample_value("tangram_operator_looks_total") or 0.0
 
 
 async def test_of_two_replicas_one_writes_and_the_other_goes_on_when_it_ends() -> None:

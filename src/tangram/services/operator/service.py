@@ -20,6 +20,7 @@ from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api, Object
 from tangram.kube.election import Election, LeaseName
 from tangram.kube.errors import CONFLICT, NOT_FOUND, ApiError, ApiUnreachable
+from tangram.kube.objects import version_of
 from tangram.kube.recorder import About, Event, Recorder
 from tangram.services.operator import marking, reporting
 from tangram.services.operator.applying import ABOUT, Applier
@@ -89,6 +90,8 @@ class Operator:
         """The last that could be read."""
         self._told: set[tuple[str, str]] = set()
         self._state: State | None = None
+        self._in_vain: tuple[str, Object] | None = None
+        """A patch of the status that changed nothing, and the state of the object that it was made for."""
         self.trouble = ""
         self.gone = False
         """The object was looked for, and is not there."""
@@ -281,12 +284,14 @@ class Operator:
     async def _report(self, thing: Object, status: Status) -> None:
         self.metrics.tell(status)
         patch = reporting.patch_for(thing, status)
-        if patch is None or not self.election.held:
+        version = loose.text(thing["metadata"].get("resourceVersion"))
+        if patch is None or not self.election.held or self._in_vain == (version, patch):
             return
         # What was judged from an older state of the object is not written: its times would be wrong.
-        await self._patch(
-            {**patch, "metadata": {"resourceVersion": thing["metadata"].get("resourceVersion")}}, "/status"
-        )
+        answer = await self._patch({**patch, "metadata": {"resourceVersion": version}}, "/status")
+        if answer is not None and version_of(answer) == version:
+            # A definition of another release does not know all of it and drops the rest: it would never be the same.
+            self._in_vain = (version, patch)
         if self._state is not status.state:
             self._announce(status)
 
@@ -297,12 +302,13 @@ class Operator:
             word = "Ready" if status.state is State.READY else "Failed"
             self.recorder.record(Event(ABOUT, word, status.message, warning=status.state is State.ERROR))
 
-    async def _patch(self, patch: Object, part: str = "") -> None:
+    async def _patch(self, patch: Object, part: str = "") -> Object | None:
         try:
-            await self._api.merge(f"{OBJECTS}/{OBJECT}{part}", patch, fieldManager=MANAGER)
+            return await self._api.merge(f"{OBJECTS}/{OBJECT}{part}", patch, fieldManager=MANAGER)
         except ApiError as error:
             if error.status not in (CONFLICT, NOT_FOUND):
                 raise
+            return None
 
     # ---- words
 

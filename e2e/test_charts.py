@@ -406,64 +406,6 @@ async def plain() -> AsyncIterator[Cluster]:
         yield running
 
 
-FIRST = "uninstall that release first"
-
-
-@pytest.mark.parametrize(
-    ("there", "name", "asked", "way"),
-    [
-        pytest.param(EXTENSIONS, "metax-gpu-label", OPERATOR, FIRST, id="extensions, then the operator"),
-        pytest.param(
-            OPERATOR,
-            "metax-gpu-label",
-            EXTENSIONS,
-            f"{FIRST}, which does all that this one would",
-            id="the operator, then extensions",
-        ),
-        pytest.param(
-            TANGRAM,
-            "tangram-gpu-label",
-            OPERATOR,
-            f"{FIRST}, or upgrade it with gpuDevice.enabled=false and gpuLabel.enabled=false",
-            id="tangram, then the operator",
-        ),
-        pytest.param(
-            OPERATOR,
-            "metax-gpu-label",
-            TANGRAM,
-            f"{FIRST}, or write gpuLabel.enabled=false",
-            id="the operator, then tangram",
-        ),
-    ],
-)
-async def test_a_cluster_has_one_of_the_charts_and_says_which(
-    plain: Cluster, there: str, name: str, asked: str, way: str
-) -> None:
-    role: Object = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {
-            "name": name,
-            "labels": {"app.kubernetes.io/name": there, "app.kubernetes.io/component": "gpu-label"},
-            "annotations": {
-                "meta.helm.sh/release-name": "mine",
-                "meta.helm.sh/release-namespace": "gpu",
-            },
-        },
-        "rules": [],
-    }
-    made = await plain.kubectl("create", "-f", "-", stdin=json.dumps(role))
-    assert made.status == 0, made.errors
-    try:
-        needed = ["--set", "driver.payload.version=v1"] if asked == OPERATOR else []
-        chart = [str(FOLDER / asked), "--dry-run=server", *needed]
-        refused = await plain.kubectl("install", "x", *chart, program="helm")
-    finally:
-        await plain.kubectl("delete", "clusterrole", name)
-    sentence = f"release mine in namespace gpu (chart {there}) runs gpu-label already: a node has one; {way}."
-    assert (refused.status, sentence in refused.errors) == (1, True), refused.errors
-
-
 def distinct(version: str) -> dict[str, Object]:
     """Every object of every case for clusters of that version once, whatever it is called."""
     found: dict[str, Object] = {}

@@ -1,0 +1,140 @@
+"""What charts say of each other: a cluster has one agent on a node and one scheduler, whichever chart brings them.
+
+A real API server is asked by a real helm; no node is needed for a refusal.
+"""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from builders.charts.cases import EXTENSIONS, OPERATOR, TANGRAM
+from builders.charts.goldens import CHARTS as FOLDER
+from builders.charts.goldens import ROOT, Object
+from testbed.cluster import Cluster
+from testbed.options import Options
+
+CRD = ROOT / "deploy" / "crds" / "gpu.metax-tech.com_clusteroperators.yaml"
+
+pytestmark = pytest.mark.smoke
+
+
+@pytest_asyncio.fixture(scope="module")
+async def plain() -> AsyncIterator[Cluster]:
+    """A cluster without nodes of any kind: only its API server is asked."""
+    async with Cluster.open(Options(nodes=0)) as running:
+        defined = await running.kubectl("apply", "-f", str(CRD))
+        assert defined.status == 0, defined.errors
+        crd = "crd/clusteroperators.gpu.metax-tech.com"
+        ready = await running.kubectl("wait", "--for=condition=Established", crd, "--timeout=30s")
+        assert ready.status == 0, ready.errors
+        yield running
+
+
+FIRST = "uninstall that release first"
+
+
+@pytest.mark.parametrize(
+    ("there", "name", "asked", "way"),
+    [
+        pytest.param(EXTENSIONS, "metax-gpu-label", OPERATOR, FIRST, id="extensions, then the operator"),
+        pytest.param(
+            OPERATOR,
+            "metax-gpu-label",
+            EXTENSIONS,
+            f"{FIRST}, which does all that this one would",
+            id="the operator, then extensions",
+        ),
+        pytest.param(
+            TANGRAM,
+            "tangram-gpu-label",
+            OPERATOR,
+            f"{FIRST}, or upgrade it with gpuDevice.enabled=false and gpuLabel.enabled=false",
+            id="tangram, then the operator",
+        ),
+        pytest.param(
+            OPERATOR,
+            "metax-gpu-label",
+            TANGRAM,
+            f"{FIRST}, or write gpuLabel.enabled=false",
+            id="the operator, then tangram",
+        ),
+    ],
+)
+async def test_a_cluster_has_one_of_the_charts_and_says_which(
+    plain: Cluster, there: str, name: str, asked: str, way: str
+) -> None:
+    role: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {
+            "name": name,
+            "labels": {"app.kubernetes.io/name": there, "app.kubernetes.io/component": "gpu-label"},
+            "annotations": {
+                "meta.helm.sh/release-name": "mine",
+                "meta.helm.sh/release-namespace": "gpu",
+            },
+        },
+        "rules": [],
+    }
+    made = await plain.kubectl("create", "-f", "-", stdin=json.dumps(role))
+    assert made.status == 0, made.errors
+    try:
+        needed = ["--set", "driver.payload.version=v1"] if asked == OPERATOR else []
+        chart = [str(FOLDER / asked), "--dry-run=server", *needed]
+        refused = await plain.kubectl("install", "x", *chart, program="helm")
+    finally:
+        await plain.kubectl("delete", "clusterrole", name)
+    sentence = f"release mine in namespace gpu (chart {there}) runs gpu-label already: a node has one; {way}."
+    assert (refused.status, sentence in refused.errors) == (1, True), refused.errors
+
+
+def scheduler_role(release: str, namespace: str) -> Object:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {
+            "name": "tangram-scheduler",
+            "labels": {
+                "app.kubernetes.io/name": TANGRAM,
+                "app.kubernetes.io/component": "scheduler",
+                "app.kubernetes.io/managed-by": "Helm",
+            },
+            "annotations": {
+                "meta.helm.sh/release-name": release,
+                "meta.helm.sh/release-namespace": namespace,
+            },
+        },
+        "rules": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("release", "home", "more", "sentence"),
+    [
+        pytest.param(
+            "mine",
+            "gpu",
+            "",
+            "release mine in namespace gpu runs tangram-scheduler already: a cluster has one; write "
+            "gpuScheduler.namespace=gpu to have that one counted among what must be ready, or remove it first.",
+            id="of another release",
+        ),
+        pytest.param("mine", "gpu", ",gpuScheduler.namespace=gpu", "", id="of another release that is named"),
+        pytest.param("x", "default", "", "", id="of this release"),
+    ],
+)
+async def test_a_cluster_has_one_scheduler(
+    plain: Cluster, release: str, home: str, more: str, sentence: str
+) -> None:
+    made = await plain.kubectl("create", "-f", "-", stdin=json.dumps(scheduler_role(release, home)))
+    assert made.status == 0, made.errors
+    try:
+        given = f"driver.payload.version=v1,gpuScheduler.deploy=true{more}"
+        ended = await plain.kubectl(
+            "install", "x", str(FOLDER / OPERATOR), "--dry-run=server", "--set", given, program="helm"
+        )
+    finally:
+        await plain.kubectl("delete", "clusterrole", "tangram-scheduler")
+    assert (ended.status, sentence in ended.errors) == (int(bool(sentence)), True), ended.errors

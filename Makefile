@@ -102,7 +102,7 @@ image: setup ## Make the container image in dist/ (REFRESH=1 looks for newer Deb
 charts: setup ## Pack the charts in dist/, the same bytes each time; needs no helm
 	@$(BIN)/python -m shipping.charts
 
-bundle: setup ## Make the packages for clusters without internet in dist/: images with their tool, and charts
+bundle: setup ## Make the packages for sites without internet in dist/: images with their tool, charts, metax-docker
 	@$(BIN)/python -m shipping.bundle
 
 release: setup ## Make everything people install of the tagged commit, in dist/release/ (SNAPSHOT=1 of one without a tag)

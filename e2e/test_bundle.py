@@ -20,6 +20,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from builders.saved_images import SINCE, SINCE_FILE, saved_archive
 from e2e.image_kit import EMULATORS, copy_sources, locked_container
 from e2e.registry_kit import Registry, Said, running_registry, said_by
 from shipping.bundle.building import Bundle, bundle
@@ -277,6 +278,31 @@ async def test_on_a_node_the_images_are_loaded_where_the_kubelet_finds_them(
     assert (await cluster.pod_log(name, "version")).strip() == made.version
 
 
+async def test_mxmaca_is_loaded_on_a_node_under_both_of_its_names(
+    cluster: Cluster, unique: Callable[[str], str], made: Unpacked, tmp_path: Path
+) -> None:
+    """MetaX's file as it is: what the kubelet is asked for are names with a registry."""
+    (node,) = cluster.nodes
+    path = saved_archive(tmp_path / SINCE_FILE, architecture=of_this_machine().name)
+    program = unique("maca")
+    ctr = cluster.programs.path("ctr")
+    await cluster.box.start(
+        program,
+        [made.tool, "load", "--archive", path],
+        room=node.name,
+        env={"PATH": f"{ctr.parent}:/usr/bin:/bin"},
+    )
+    status = await cluster.box.wait(program)
+    assert status == 0, cluster.box.log(program)
+    with opened(path) as archive:
+        digest = archive.images[0].top.digest
+    socket = cluster.box.folder.of_room(node.name).run / "containerd" / "containerd.sock"
+    listing = (ctr, "--address", socket, "--namespace", "k8s.io", "images", "list")
+    for name in (f"docker.io/library/{SINCE}", f"tangram.dev/cloud/{SINCE}"):
+        listed = await said_by(*listing, f"name=={name}", environment={})
+        assert digest in listed.output
+
+
 async def test_without_a_runtime_or_without_rights_loading_says_so(made: Unpacked, person: Person) -> None:
     told = await person.runs(made.tool, "load", "--runtime", "containerd")
     assert told.status == 1
@@ -326,6 +352,7 @@ def test_a_bundle_of_the_same_sources_is_the_same_bytes(made: Unpacked, tmp_path
         (again.run_file, made.files.run_file),
         (again.package, made.files.package),
         (again.base, made.files.base),
+        (again.docker, made.files.docker),
     ):
         assert one.name == other.name
         assert one.read_bytes() == other.read_bytes()

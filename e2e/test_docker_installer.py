@@ -125,7 +125,7 @@ async def test_on_a_host_without_python_it_installs_runs_and_leaves_nothing(
 
     passed = await host.runs("metax-docker images --filter 'a b' ''")
     assert (passed.status, passed.output) == (7, "[images]\n[--filter]\n[a b]\n[]\n")
-    bare = await host.runs("exec env -i PATH=/usr/bin LD_PRELOAD=/nowhere.so PYTHONHOME=/x metax-docker images")
+    bare = await host.runs("exec env -i PATH=/usr/bin PYTHONHOME=/x PYTHONPATH=/y metax-docker images")
     assert (bare.status, bare.output, bare.errors) == (7, "[images]\n", "")
     assert "is installed, and whole" in await well(host, f"{run} --check")
 

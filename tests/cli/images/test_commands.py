@@ -145,7 +145,7 @@ def test_sizes_are_told_as_people_say_them() -> None:
 
 def test_the_commands_run_without_what_the_tool_does_not_unpack() -> None:
     """The self-extracting file leaves these packages packed (shipping/bundle/unpacking.py)."""
-    modules = ("app", "images.app", "images.push", "images.load", "images.listing")
+    modules = ("app", "images.app", "images.push", "images.load", "images.listing", "images.verify")
     code = f"""
 import sys
 sys.modules.update(dict.fromkeys({NOT_NEEDED!r}))

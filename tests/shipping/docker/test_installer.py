@@ -9,11 +9,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from builders.recorded_docker import MAIN, RecordedDocker
 from shipping.bundle.errors import BundleError
 from shipping.docker.building import (
     docker_package_name,
@@ -415,3 +417,23 @@ def test_the_archive_unpacks_as_the_manual_says_and_its_checksums_hold(tmp_path:
     assert again.read_bytes() == package.read_bytes()
     with tarfile.open(package, "r:gz") as tar:
         assert {(one.uid, one.uname, one.mtime) for one in tar.getmembers()} == {(0, "", MOMENT)}
+
+
+def test_the_command_runs_without_the_packages_that_are_left_out(tmp_path: Path) -> None:
+    docker = RecordedDocker(tmp_path)
+    docker.cards({"cards": [{"server": "c500-8-two-groups"}]})
+    code = f"import sys; sys.modules.update(dict.fromkeys({NOT_NEEDED!r})); {MAIN}"
+    for words in (
+        ("run", "--gpus=2", "--maca=none", "app:1"),
+        ("run", "--gpus=all", "--maca=none", "app:1"),
+        ("setup", "--print", "--maca=none"),
+        ("--help",),
+    ):
+        answer = subprocess.run(
+            [sys.executable, "-c", code, "--dry-run", *words],
+            env=docker.everything,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        assert answer.returncode == 0, answer.stderr

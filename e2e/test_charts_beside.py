@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from builders.charts.cases import EXTENSIONS, OPERATOR, TANGRAM
+from builders.charts.cases import DEFAULT, EXTENSIONS, OPERATOR, TANGRAM, case_named
 from builders.charts.goldens import CHARTS as FOLDER
-from builders.charts.goldens import ROOT, Object
+from builders.charts.goldens import ROOT, Object, objects_of
 from testbed.cluster import Cluster
 from testbed.options import Options
 
@@ -138,3 +138,55 @@ async def test_a_cluster_has_one_scheduler(
     finally:
         await plain.kubectl("delete", "clusterrole", "tangram-scheduler")
     assert (ended.status, sentence in ended.errors) == (int(bool(sentence)), True), ended.errors
+
+
+async def test_device_modes_may_be_kept_by_the_operator_where_agents_follow_them_and_nothing_else_there(
+    plain: Cluster,
+) -> None:
+    named = "metax-operator-device-config"
+    rights = [
+        each
+        for each in objects_of(case_named(OPERATOR, DEFAULT))
+        if each["metadata"]["name"] == named and each["kind"] in ("Role", "RoleBinding")
+    ]
+    text = "\n---\n".join(json.dumps(each) for each in rights)
+    made = await plain.kubectl("apply", "-f", "-", stdin=text)
+    assert made.status == 0, made.errors
+    account = f"--as=system:serviceaccount:{OPERATOR}:metax-operator-controller"
+    place = ("-n", "kube-system", account)
+
+    async def applied(name: str) -> bool:
+        thing = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name},
+            "data": {"version": "v1"},
+        }
+        ended = await plain.kubectl(
+            "apply", "--server-side", "--field-manager=o", "-f", "-", *place, stdin=json.dumps(thing)
+        )
+        return ended.status == 0
+
+    async def did(*words: str) -> bool:
+        return (await plain.kubectl(*words, *place)).status == 0
+
+    may = {
+        words: await did("auth", "can-i", *words)
+        for words in (
+            ("create", "configmaps"),
+            ("patch", "configmaps/metax-device-config"),
+            ("delete", "configmaps/metax-device-config"),
+            ("patch", "configmaps/kube-root-ca.crt"),
+            ("delete", "configmaps/kube-root-ca.crt"),
+            ("list", "configmaps"),
+            ("create", "secrets"),
+        )
+    }
+    assert [words for words, allowed in may.items() if allowed] == list(may)[:3]
+    listed = ("get", "configmaps", "--field-selector")
+    assert await did(*listed, "metadata.name=metax-device-config")
+    assert not await did(*listed, "metadata.name=kube-root-ca.crt")
+    assert await applied("metax-device-config")
+    assert await applied("metax-device-config")
+    assert not await applied("kube-root-ca.crt")
+    assert await did("delete", "configmap", "metax-device-config", "--wait=false")

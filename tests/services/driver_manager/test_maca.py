@@ -1,6 +1,7 @@
 """MXMACA side by side, a link to the usual one, and a clean-up that takes nothing from anybody."""
 
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from tangram.services.driver_manager.maca import Cleanup, Maca, MacaSettings, Ou
 from tangram.services.driver_manager.problems import ProblemError
 from tangram.services.driver_manager.staged import Ground
 from tangram.wire.operator.node_states import Phase
+from tangram.wire.operator.payloads import payload_folder
 
 GROUND = Ground(kernel="", machine=os.uname().machine)
 
@@ -178,6 +180,29 @@ def test_removal_leaves_what_is_in_use_and_says_who(site: Site) -> None:
     state = site.maca().remove().state
     assert state.why == "/opt/maca-2.31.0 stays, process 7 (python) uses it"
     assert site.opt() == {"maca-2.31.0": ""}
+
+
+def test_removal_takes_the_payloads_along_and_leaves_what_is_not_one(site: Site) -> None:
+    images = site.stage("2.32.0", "2.33.0")
+    site.kept(*images)
+    slug = payload_folder(images[0])
+    (site.payloads / f".lock-{slug}").touch()
+    (site.payloads / f".staging-{slug}-0123456789abcdef" / "maca").mkdir(parents=True)
+    (site.payloads / "notes").mkdir()
+    site.maca(*images).remove()
+    assert [place.name for place in site.payloads.iterdir()] == ["notes"]
+    (site.payloads / "notes").rmdir()
+    site.maca(*images).remove()
+    assert not site.payloads.exists()
+
+
+def test_payloads_that_nobody_names_go_after_a_day(site: Site) -> None:
+    old, older, usual = site.stage("2.31.0", "2.30.0", "2.32.0")
+    past = time.time() - 2 * 86_400
+    for image in (older, usual):
+        os.utime(site.payloads / payload_folder(image), (past, past))
+    site.kept(usual)
+    assert {place.name for place in site.payloads.iterdir()} == {payload_folder(old), payload_folder(usual)}
 
 
 def test_killed_at_any_operation_every_folder_is_whole_and_the_link_leads_to_one(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def driver_manager(
         maca=MacaSettings(
             payloads=_payloads(payloads, host),
             images=tuple(_image(image, "--maca-payload") for image in maca_payload or ()),
+            driver_image=driver_payload,
             cleanup=_cleanup(maca_cleanup),
             keep=_keep(maca_keep),
         ),

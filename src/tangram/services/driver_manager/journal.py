@@ -22,6 +22,8 @@ from tangram.wire.operator.node_states import Source
 FILE: Final = f"{names.JOURNAL}/journal.json"
 _NEXT: Final = f"{names.JOURNAL}/.journal.json"
 UNREADABLE: Final = f"{names.JOURNAL}/journal.unreadable"
+STATE: Final = names.JOURNAL.rpartition("/")[0]
+"""What is in it belongs to several agents; whoever leaves last takes it along."""
 MOST_FAILED: Final = 16
 
 
@@ -147,3 +149,4 @@ def remove_journal(disk: Disk) -> None:
     for path in (_NEXT, UNREADABLE, FILE):
         disk.remove(path)
     disk.remove_folder(names.JOURNAL)
+    disk.remove_folder(STATE)

@@ -10,6 +10,7 @@ Everything here blocks and belongs on a thread. It keeps no journal: a folder is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Final
 import msgspec
 
 from tangram.services.driver_manager.disk import Disk
+from tangram.services.driver_manager.journal import STATE
+from tangram.services.driver_manager.leftovers import remove_all, remove_old
 from tangram.services.driver_manager.problems import Problem, ProblemError, problem_of_files
 from tangram.services.driver_manager.staged import Ground, Staged, find
 from tangram.services.driver_manager.unpacking import (
@@ -36,7 +39,7 @@ from tangram.services.driver_manager.unpacking import (
 from tangram.services.driver_manager.versions import version_key
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import MacaState, Phase
-from tangram.wire.operator.payloads import PayloadKind
+from tangram.wire.operator.payloads import PayloadKind, payload_folder
 
 _MACA: Final = PayloadKind.MACA
 
@@ -52,8 +55,15 @@ class Cleanup(StrEnum):
 class MacaSettings(msgspec.Struct, frozen=True, kw_only=True):
     payloads: Path
     images: tuple[str, ...] = ()
+    driver_image: str = ""
+    """The payload of the driver lies beside those of MXMACA."""
     cleanup: Cleanup = Cleanup.NEVER
     keep: int = 5
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """Of the payloads that are named."""
+        return frozenset(map(payload_folder, filter(None, (*self.images, self.driver_image))))
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +179,8 @@ class Maca:
         elif usual is None and link.owner is Owner.OURS:
             unpoint(self._disk, _MACA)
         self._clean_up({one.version for one in found})
+        if all(one.is_there for one in found):
+            remove_old(self._settings.payloads, self._settings.folders, time.time())
         link = link_state(self._disk, _MACA)
         problems = [one.problem for one in found if one.problem is not None and not one.is_there]
         remarks = [one.problem for one in found if one.problem is not None and one.is_there]
@@ -229,4 +241,6 @@ class Maca:
             user = self._discard(version)
             if user:
                 left.append(f"{OPT}/{folder_name(_MACA, version)} stays, {user} uses it")
+        remove_all(self._settings.payloads)
+        self._disk.remove_folder(STATE)
         return left

@@ -343,7 +343,25 @@ def test_our_scheduler_counts_where_it_is_expected() -> None:
     assert part(judgement(node("n1")), "gpu-scheduler")[0] is PartState.IGNORED
     assert part(judgement(node("n1"), spec=spec), "gpu-scheduler") == (
         PartState.NOT_READY,
-        "the scheduler of chart tangram is not installed in this cluster: docs/install.md says how",
+        (
+            "tangram-scheduler is not installed in this cluster: helm upgrade of chart metax-operator with "
+            "gpuScheduler.deploy=true brings it (docs/metax-operator.md)"
+        ),
+    )
+    there = read_spec(
+        {
+            "spec": {
+                "driver": {"deployPolicy": "Never"},
+                "gpuScheduler": {"deploy": True, "namespace": "metax-operator"},
+            }
+        }
+    )
+    assert part(judgement(node("n1"), spec=there, schedulers=[False, False]), "gpu-scheduler") == (
+        PartState.NOT_READY,
+        (
+            "none of 2 pods of tangram-scheduler is ready in namespace metax-operator: kubectl -n metax-operator describe "
+            "pods -l app.kubernetes.io/component=scheduler says why"
+        ),
     )
     found = judgement(node("n1"), spec=spec, schedulers=[True, False])
     assert part(found, "gpu-scheduler") == (PartState.READY, "1 of 2 pods are ready")

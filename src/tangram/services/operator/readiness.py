@@ -213,8 +213,14 @@ def _scheduler(world: World) -> PartStatus:
         message = f"{sum(pods)} of {len(pods)} pods are ready"
         return PartStatus(name=SCHEDULER, state=PartState.READY, message=message)
     where = f"in namespace {wanted.namespace}" if wanted.namespace else "in this cluster"
-    told = "is not ready" if pods else "is not installed"
-    message = f"the scheduler of chart tangram {told} {where}: docs/install.md says how"
+    place = f"-n {wanted.namespace}" if wanted.namespace else "-A"
+    message = (
+        f"none of {len(pods)} pods of tangram-scheduler is ready {where}: kubectl {place} describe pods "
+        "-l app.kubernetes.io/component=scheduler says why"
+        if pods
+        else f"tangram-scheduler is not installed {where}: helm upgrade of chart metax-operator with "
+        "gpuScheduler.deploy=true brings it (docs/metax-operator.md)"
+    )
     return PartStatus(name=SCHEDULER, state=PartState.NOT_READY, message=message)
 
 

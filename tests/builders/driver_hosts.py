@@ -274,6 +274,10 @@ class Host:
     def remove(self) -> None:
         self.annotations[names.REMOVE] = TRUE
 
+    def forget(self) -> None:
+        """The node's object is deleted."""
+        self._own.known = False
+
     def reboot(self) -> None:
         self.boot = f"{self.boot}+"
         self.kernel.reboot()
@@ -302,6 +306,7 @@ class Host:
         own.allocatable = self.allocatable
         recovered = recover(self.disk, self.kernel.loaded(), self.boot, self._user)
         self.recovered = recovered
+        self._own = own
         looker = Looker(
             self.kernel,
             self.kernel.open,

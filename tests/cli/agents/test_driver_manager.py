@@ -73,6 +73,20 @@ def test_a_wrong_command_line_is_one_sentence(
     assert sentence in answer.err
 
 
+def test_a_root_below_which_no_socket_can_be_is_one_sentence(tmp_path: Path) -> None:
+    kubeconfig, root = tmp_path / "kubeconfig", tmp_path / ("a" * 100)
+    kubeconfig.write_text(
+        "current-context: it\ncontexts: [{name: it, context: {cluster: it}}]\n"
+        "clusters: [{name: it, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+    )
+    root.mkdir()
+    words = ("--kubeconfig", str(kubeconfig), "--metrics-address", "", "--host-root", str(root))
+    answer = run("driver-manager", *words, *USUAL)
+    assert answer.status == 2
+    assert "a unix socket's path may have 107" in answer.err
+    assert "Traceback" not in answer.err
+
+
 @asynccontextmanager
 async def process(*arguments: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     running = await asyncio.create_subprocess_exec(COMMAND, *arguments, stderr=asyncio.subprocess.DEVNULL)

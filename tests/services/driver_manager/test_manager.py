@@ -619,3 +619,21 @@ def test_an_unreadable_journal_is_set_aside_and_what_runs_is_known_by_its_link(h
     assert (host.state.running, host.state.source) == ("2.32.0", Source.CLOUD)
     assert host.kernel.calls == ["load 2.32.0"]
     assert (Path(journal.parent) / "journal.unreadable").read_text() == "{half"
+
+
+def test_without_its_journal_the_hosts_folder_still_comes_back(host: Host) -> None:
+    with_own_folder(host)
+    (host.root / "opt/mxdriver").rename(host.root / "opt/mxdriver.host")
+    host.kernel.reboot()
+    host.start()
+    assert host.recovered.journal.aside
+    host.remove()
+    host.run()
+    assert host.opt() == {"mxdriver": ""}
+
+
+def test_a_node_that_the_api_server_does_not_have_is_said(host: Host) -> None:
+    host.start()
+    host.forget()
+    host.run()
+    assert host.manager.unready == "the API server has not told about node gpu-1 yet, or it has no such node"

@@ -115,6 +115,9 @@ class Manager:
     async def round(self) -> float:
         """One look and at most one step. Seconds until the next is due, unless there is news."""
         if not self._own.known:
+            self.unready = (
+                f"the API server has not told about node {self._own.name} yet, or it has no such node"
+            )
             return LOOK_S
         try:
             look = await self._background(self._looker.look, "looking-at-the-driver")

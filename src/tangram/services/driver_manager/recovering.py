@@ -58,7 +58,7 @@ def _rebuilt(disk: Disk, loaded: LoadedModule | None, boot: str) -> Journal:
     """A driver of the version that our link leads to is ours; any other is the host's."""
     link = link_state(disk, PayloadKind.DRIVER)
     installed = installed_in(disk, PayloadKind.DRIVER).get(link.version)
-    aside = link.owner is Owner.OURS and disk.is_there(ASIDE)
+    aside = link.owner is not Owner.HOST and disk.is_there(ASIDE)
     if loaded is None or installed is None:
         return msgspec.structs.replace(EMPTY, aside=aside)
     if not isinstance(loaded.version, NotAvailable) and loaded.version != link.version:

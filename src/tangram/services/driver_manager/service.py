@@ -19,6 +19,7 @@ from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.informer import Informer, unsigned
 from tangram.kube.recorder import Event, Recorder
+from tangram.kubelet.sockets import SocketUnusable
 from tangram.services.driver_manager.busy import SOCKET, Holders
 from tangram.services.driver_manager.configuring import Configuration
 from tangram.services.driver_manager.disk import Disk
@@ -91,7 +92,7 @@ async def serve(
             telling.warn("JournalUnreadable", recovered.remark)
         configuration = _configuration(api, settings, due, recorder.record)
         reporter = Reporter(api, own)
-        holders = Holders(api, disk.at(SOCKET))
+        holders = _holders(api, disk)
         looker = Looker(
             loader,
             opening,
@@ -160,6 +161,13 @@ def _configuration(
     if not settings.config_namespace:
         return None
     return Configuration(api, settings.config_namespace, settings.node, due, say)
+
+
+def _holders(api: Api, disk: Disk) -> Holders:
+    try:
+        return Holders(api, disk.at(SOCKET))
+    except (SocketUnusable, OSError) as error:
+        raise SettingError(f"--host-root: {str(error).rstrip('.')}.") from error
 
 
 def _loaded(loader: ModuleLoader) -> LoadedModule | None:

@@ -20,6 +20,7 @@ from tangram.wire.operator.node_states import (
     Phase,
     RuntimeState,
     Source,
+    Upgrade,
     UpgradePhase,
     state_text,
 )
@@ -114,3 +115,18 @@ async def test_deleting_the_object_cleans_the_nodes_and_then_lets_it_go() -> Non
             assert not OUR_LABELS & metadata["labels"].keys()
             assert not OUR_ANNOTATIONS & metadata.get("annotations", {}).keys()
             assert [name for name in operator.copies.live() if name.kind != "ConfigMap"] == []
+
+
+async def test_a_node_that_was_begun_is_given_back_though_nothing_says_what_is_wanted() -> None:
+    async with operated() as scene:
+        # Refused, and nobody remembers what was wanted before.
+        await scene.ask_for({"driver": {"deployPolicy": "Always"}})
+        await scene.add_node("n1")
+        await scene.driver_done("n1", DriverState(phase=Phase.READY, wanted="2.0", running="2.0"))
+        note = state_text(Upgrade(to="2.0", phase=UpgradePhase.UPDATING))
+        await scene.write("n1", {names.MANAGED: "true"}, {names.UPGRADE: note})
+        await scene.cluster.change("nodes", "n1", {"spec": {"unschedulable": True}})
+        async with operator_on(scene):
+            await scene.cluster.until("nodes", "n1", lambda node: not node["spec"].get("unschedulable"))
+            status = await scene.status(lambda status: status.state is State.ERROR)
+            assert "driver.payload.version is missing" in status.message

@@ -7,15 +7,20 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from builders.operated_cluster import NODES, START, OperatedCluster, held, wishing
 from tangram.kube.errors import ApiError
 from tangram.kube.recorder import Event
+from tangram.services.operator.readiness import Judgement
+from tangram.services.operator.reporting import judged
 from tangram.services.operator.upgrader import Upgrader
 from tangram.services.operator.upgrading import plan
+from tangram.services.operator.upgrading_notes import status_of
 from tangram.wire.operator.names import REMOVE, UPGRADE
 from tangram.wire.operator.node_states import DriverState, Phase, UpgradePhase, state_text
 from tangram.wire.operator.spec import UpgradePolicy, WhenBusy
+from tangram.wire.operator.status import LONGEST_MESSAGE, Nodes, State, Status, UpgradeStatus
 
 USUAL = UpgradePolicy(max_unavailable=5)
 EVICT = UpgradePolicy(max_unavailable=5, when_busy=WhenBusy.EVICT)
@@ -149,3 +154,30 @@ def test_many_queued_nodes_are_told_of_one_reason() -> None:
     assert [note.sentence for note in notes[1:]] == [
         f"n{number} waits: maxUnavailable is 1" for number in (1, 2, 3)
     ]
+
+
+def test_what_is_told_stays_short_however_many_nodes_and_versions_there_are() -> None:
+    cluster = OperatedCluster()
+    for number in range(100):
+        cluster.add_node(f"n{number:02}", wishing(wanted=f"2.{number}"))
+    views = cluster.views()
+    status = status_of(plan(views, UpgradePolicy(), START).notes, views)
+    assert status is not None
+    assert status.to == "2.0, 2.1, 2.10 and 97 more"
+    found = judgement_of(status)
+    assert found.upgrade_status is not None
+    assert len(found.upgrade_status.message) <= LONGEST_MESSAGE
+
+
+def judgement_of(upgrade: UpgradeStatus) -> Status:
+    told = Judgement(
+        state=State.DEPLOYING,
+        message="",
+        parts=(),
+        nodes=Nodes(),
+        ready_nodes="0/0",
+        complete=False,
+        degraded="",
+        upgrading=True,
+    )
+    return judged({}, told, replace(upgrade, message="x" * 20_000), START)

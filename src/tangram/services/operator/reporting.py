@@ -82,7 +82,7 @@ def judged(thing: Object, found: Judgement, upgrade: UpgradeStatus | None, now: 
             found.nodes,
             problems=tuple(replace(each, message=_short(each.message)) for each in found.nodes.problems),
         ),
-        upgrade_status=upgrade,
+        upgrade_status=replace(upgrade, message=_short(upgrade.message)) if upgrade is not None else None,
     )
 
 

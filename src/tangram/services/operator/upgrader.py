@@ -26,6 +26,7 @@ from tangram.services.operator.upgrading import Plan, plan
 from tangram.services.operator.upgrading_events import event_of, waiting_event
 from tangram.services.operator.upgrading_notes import Note, status_of
 from tangram.services.operator.upgrading_steps import Change, Evict, GiveTurn, Step, patch_of
+from tangram.wire import loose
 from tangram.wire.errors import WireError
 from tangram.wire.operator.names import MANAGED
 from tangram.wire.operator.spec import UpgradePolicy
@@ -94,7 +95,9 @@ class Upgrader:
         pods: dict[str, Sequence[GpuPod]] = {view.name: view.pods for view in nodes}
         read: set[str] = set()
         while True:
-            views = tuple(node_view(listed[name], pods.get(name, ())) for name in sorted(listed))
+            views = tuple(
+                replace(listed[name], pods=_in_order(pods.get(name, ()))) for name in sorted(listed)
+            )
             drawn = plan(views, policy, now, deployed=deployed)
             asking = {step.view.name for step in drawn.steps if isinstance(step, GiveTurn | Evict)}
             if asking <= read:
@@ -103,15 +106,18 @@ class Upgrader:
                 pods[name] = await self._pods_on(name)
                 read.add(name)
 
-    async def _as_they_are(self, nodes: Iterable[NodeView]) -> dict[str, Object]:
-        found = await self._api.list_all(NODES, {"labelSelector": f"{MANAGED}=true"})
-        listed = {str(node["metadata"]["name"]): node for node in found}
+    async def _as_they_are(self, nodes: Iterable[NodeView]) -> dict[str, NodeView]:
+        listed: dict[str, NodeView] = {}
+        async for page in self._api.pages(NODES, {"labelSelector": f"{MANAGED}=true"}):
+            # Page by page: all nodes of a large cluster would not fit into the memory of a small pod.
+            found = map(node_view, map(loose.members, loose.elements(page.get("items"))))
+            listed |= {view.name: view for view in found}
         for view in nodes:
             if view.name not in listed:
                 # Not managed any more, but perhaps still held.
                 alone = await self._node(view.name)
                 if alone is not None:
-                    listed[view.name] = alone
+                    listed[view.name] = node_view(alone)
         return listed
 
     async def _node(self, name: str) -> Object | None:
@@ -168,6 +174,10 @@ class Upgrader:
             if self._said.get(note.node) != event.message:
                 self._record(event)
         self._said = told
+
+
+def _in_order(pods: Iterable[GpuPod]) -> tuple[GpuPod, ...]:
+    return tuple(sorted(pods, key=lambda pod: pod.full_name))
 
 
 def _with_refusal(note: Note, why: str) -> Note:

@@ -19,6 +19,7 @@ from tangram.wire.operator.status import UpgradeStatus
 
 MOST_TOLD: Final = 6
 MOST_PODS: Final = 3
+MOST_VERSIONS: Final = 3
 STUCK_S: Final = 900.0
 """After so long in its turn a node is reported as stuck."""
 
@@ -67,7 +68,7 @@ def status_of(
     wanted = {view.driver.wanted for view in nodes if view.driver is not None and view.name in told}
     count = Counter(note.stand for note in notes)
     return UpgradeStatus(
-        to=", ".join(sorted(wanted - {""})),
+        to=_some_versions(sorted(wanted - {""})),
         done=count[Stand.DONE],
         updating=sum(count[each] for each in (Stand.HELD, Stand.UPDATING, Stand.STUCK, Stand.LET_GO)),
         waiting=sum(
@@ -78,6 +79,11 @@ def status_of(
         paused=paused,
         message=_all_in_one(notes, count),
     )
+
+
+def _some_versions(versions: Sequence[str]) -> str:
+    more = len(versions) - MOST_VERSIONS
+    return ", ".join(versions[:MOST_VERSIONS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _all_in_one(notes: Sequence[Note], count: Mapping[Stand, int]) -> str:

@@ -359,8 +359,8 @@ def test_our_scheduler_counts_where_it_is_expected() -> None:
     assert part(judgement(node("n1"), spec=there, schedulers=[False, False]), "gpu-scheduler") == (
         PartState.NOT_READY,
         (
-            "none of 2 pods of tangram-scheduler is ready in namespace metax-operator: kubectl -n metax-operator describe "
-            "pods -l app.kubernetes.io/component=scheduler says why"
+            "none of 2 pods of tangram-scheduler is ready in namespace metax-operator: kubectl -n metax-operator "
+            "describe pods -l app.kubernetes.io/component=scheduler says why"
         ),
     )
     found = judgement(node("n1"), spec=spec, schedulers=[True, False])

@@ -211,12 +211,12 @@ async def test_what_keeps_it_from_installing_is_a_sentence_and_changes_nothing(
 
 
 async def test_somebody_without_rights_installs_it_for_themselves(host: BareRoot, files: Files) -> None:
-    home = host.folder / "home/me"
+    home = host.folder / "srv/me"
     home.mkdir()
     os.chown(home, NOBODY, NOBODY)
-    said = await host.runs(f"/srv/{files.installer().name} --prefix /home/me/.local", user=NOBODY)
+    said = await host.runs(f"/srv/{files.installer().name} --prefix /srv/me/.local", user=NOBODY)
     assert said.status == 0, said
-    said = await host.runs("/home/me/.local/bin/metax-docker images", user=NOBODY)
+    said = await host.runs("/srv/me/.local/bin/metax-docker images", user=NOBODY)
     assert (said.status, said.output) == (7, "[images]\n")
 
 

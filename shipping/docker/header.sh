@@ -225,8 +225,11 @@ uninstall_it() {
     before=$(linked)
     found=$before
     if [ -n "$before" ]; then
-        # What `metax-docker setup` wrote; a version that is damaged cannot, and its file does no harm.
-        [ -n "$prefix" ] || "$link" setup --remove >/dev/null 2>&1 </dev/null || :
+        # What it wrote itself: the CDI file of `setup`, which a damaged one cannot remove, and what it remembered.
+        if [ -z "$prefix" ]; then
+            "$link" setup --remove >/dev/null 2>&1 </dev/null || :
+            rm -rf /run/metax-docker
+        fi
         rm -f "$link" || fail "could not remove $link: remove it by hand."
     fi
     for one in "$base"/metax-docker-*; do

@@ -13,7 +13,6 @@ from typing import Final
 from tangram.services.driver_manager.facts import Facts, Sight
 from tangram.services.driver_manager.journal import Target
 from tangram.services.driver_manager.problems import Problem
-from tangram.units.na import NotAvailable
 from tangram.wire.operator.node_states import Source
 
 PATIENCE: Final = 3
@@ -58,14 +57,6 @@ def is_broken(facts: Facts) -> bool:
 def unwell(facts: Facts) -> tuple[str, ...]:
     """Cards that are not well with the driver that runs now."""
     return tuple(card for card in facts.cards if card not in facts.sight.well)
-
-
-def version_seen(facts: Facts) -> str:
-    """What the cards or the kernel say that runs; empty where neither does."""
-    for said in (facts.sight.version, None if facts.loaded is None else facts.loaded.version):
-        if said is not None and not isinstance(said, NotAvailable):
-            return said
-    return ""
 
 
 def _some(words: Collection[str]) -> str:

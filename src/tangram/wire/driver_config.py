@@ -68,10 +68,7 @@ class DriverConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 def sample_data() -> dict[str, str]:
     """The ConfigMap as it is created: the manual's sample, which names no node that anybody has."""
-    return {
-        VERSION_KEY: "v1",
-        VFNUMS_KEY: "nodes:\n  sample-node:\n    vfnum: 4\n  sample-node2:\n    vfnum: 2\n",
-    }
+    return {VFNUMS_KEY: "nodes:\n  sample-node:\n    vfnum: 4\n  sample-node2:\n    vfnum: 2\n"}
 
 
 def read_driver_config(data: Mapping[str, object], node: NodeName | None = None) -> DriverConfig:

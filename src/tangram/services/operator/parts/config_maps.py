@@ -14,21 +14,17 @@ import msgspec
 from tangram.services.operator.parts import pods
 from tangram.services.operator.parts.pods import Object, Site
 from tangram.wire.device_config import CONFIG_MAPS
+from tangram.wire.driver_config import sample_data
 from tangram.wire.operator.names import DRIVER_CONFIG
 from tangram.wire.operator.spec import Spec
 
 DRIVER_CONFIG_NAME: Final = "driver-config"
 DEVICE_CONFIG_NAME: Final = "device-config"
 
-SAMPLE: Final = {
-    "node-vfnums": "nodes:\n  sample-node:\n    vfnum: 4\n  sample-node2:\n    vfnum: 2\n",
-}
-"""The manual's."""
-
 
 def driver_config(spec: Spec, site: Site) -> tuple[Object, ...]:  # noqa: ARG001 - as every part
     """The ConfigMap of virtual functions and module parameters, as it is made once."""
-    return (_config_map(DRIVER_CONFIG, site.namespace, DRIVER_CONFIG_NAME, SAMPLE, site),)
+    return (_config_map(DRIVER_CONFIG, site.namespace, DRIVER_CONFIG_NAME, sample_data(), site),)
 
 
 def device_config(spec: Spec, site: Site) -> tuple[Object, ...]:

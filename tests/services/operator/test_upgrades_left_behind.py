@@ -156,6 +156,16 @@ def test_many_queued_nodes_are_told_of_one_reason() -> None:
     ]
 
 
+def test_a_node_without_any_driver_is_counted_among_those_that_are_not_done() -> None:
+    cluster = OperatedCluster()
+    cluster.add_node("done", wishing("2.0"))
+    cluster.add_node("bare", DriverState(phase=Phase.FAILED, wanted="2.0", why="no module for this kernel"))
+    status = status_of(plan(cluster.views(), UpgradePolicy(), START).notes, cluster.views())
+    assert status is not None
+    assert status.message == "1 of 2 nodes done; 1 without any driver yet"
+    assert (status.done, status.waiting, status.failed) == (1, 0, 0)
+
+
 def test_what_is_told_stays_short_however_many_nodes_and_versions_there_are() -> None:
     cluster = OperatedCluster()
     for number in range(100):

@@ -26,7 +26,7 @@ class Metrics:
         )
         self._nodes = Gauge(
             "tangram_operator_nodes",
-            "Nodes with MetaX cards: all, ready, failed.",
+            "Nodes with MetaX cards: managed, ready, and problems on them.",
             ["which"],
             registry=self.registry,
         )

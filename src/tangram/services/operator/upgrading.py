@@ -139,14 +139,13 @@ def _left_behind(view: NodeView, now: dt.datetime) -> _Judged:
 
 def _free(view: NodeView) -> _Judged:
     """A node that we do not hold."""
-    state, name = view.driver, view.name
+    name = view.name
     if view.upgrade_unreadable:
         return about_others(view, Stand.UNREADABLE), ()
     forget = tuple(_forget(view))
     wish = wish_of(view)
     if not wish:
-        done = state is not None and bool(state.wanted) and state.running == state.wanted
-        return Note(name, Stand.DONE if done else Stand.NONE, f"{name} is done" if done else ""), forget
+        return Note(name, _without_a_wish(view), f"{name} is done"), forget
     if view.upgrade is not None and view.upgrade.to == wish:
         return Note(name, Stand.FAILED, f"{name} failed: {view.upgrade.why or view.upgrade.code}"), forget
     if view.unschedulable:
@@ -154,6 +153,15 @@ def _free(view: NodeView) -> _Judged:
     if not view.ready or view.leaving:
         return Note(name, Stand.NOT_READY, f"{name} is not ready, and is not begun before it is"), forget
     return Note(name, Stand.QUEUED, ""), forget
+
+
+def _without_a_wish(view: NodeView) -> Stand:
+    state = view.driver
+    if state is None or not state.wanted or not view.managed or state.phase is Phase.REMOVED:
+        return Stand.NONE
+    if state.running == state.wanted:
+        return Stand.DONE
+    return Stand.NONE if state.running else Stand.BARE
 
 
 def _forget(view: NodeView) -> Iterator[Step]:

@@ -40,12 +40,14 @@ class Stand(StrEnum):
     QUEUED = "queued"
     PAUSED = "paused"
     DONE = "done"
+    BARE = "bare"
+    """It is to have its first driver, which needs no turn."""
     NONE = ""
     """Nothing to do with upgrades."""
 
 
 _IN_ORDER: Final = {stand: place for place, stand in enumerate(Stand)}
-_UNTOLD: Final = frozenset({Stand.DONE, Stand.NONE, Stand.QUEUED, Stand.PAUSED})
+_UNTOLD: Final = frozenset({Stand.DONE, Stand.BARE, Stand.NONE, Stand.QUEUED, Stand.PAUSED})
 """Of these only the number is told."""
 
 
@@ -93,6 +95,8 @@ def _all_in_one(notes: Sequence[Note], count: Mapping[Stand, int]) -> str:
     parts += [note.sentence for note in told[:MOST_TOLD]]
     if len(told) > MOST_TOLD:
         parts.append(f"{len(told) - MOST_TOLD} more are told of in events of their nodes")
+    if count[Stand.BARE]:
+        parts.append(f"{count[Stand.BARE]} without any driver yet")
     if count[Stand.PAUSED]:
         parts.append(f"{count[Stand.PAUSED]} waiting, because upgrades are paused")
     if count[Stand.QUEUED]:

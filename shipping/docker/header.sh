@@ -18,6 +18,7 @@ prefix=
 task=
 stage=
 fresh=
+lock=
 
 usage() {
     cat <<END
@@ -49,6 +50,7 @@ say() {
 clean() {
     [ -z "$stage" ] || rm -rf "$stage"
     [ -z "$fresh" ] || rm -f "$fresh"
+    [ -z "$lock" ] || rm -f "$lock"
 }
 
 choose() {
@@ -133,8 +135,21 @@ check_room() {
     esac
 }
 
+only_one() {
+    { [ -d "$base" ] && (: >>"$base/.metax-docker.lock") 2>/dev/null; } ||
+        fail "cannot write into $base: see whether the disk may be written, or name another place with --prefix DIR."
+    lock=$base/.metax-docker.lock
+    command -v flock >/dev/null 2>&1 || return 0
+    exec 9>>"$lock"
+    flock -n 9 || {
+        lock=
+        fail "another file of metax-docker works in $base: run this again when it is done."
+    }
+}
+
 unpack() {
     mkdir -p "$base" "$bin" 2>/dev/null || fail "cannot make $base and $bin: see whether the disk may be written."
+    only_one
     # What an installation that was killed has left.
     rm -rf "$base"/.metax-docker.?????? "$bin"/.metax-docker.link
     stage=$(mktemp -d "$base/.metax-docker.XXXXXX" 2>/dev/null) || {
@@ -222,6 +237,7 @@ install_it() {
 
 uninstall_it() {
     check_rights
+    [ ! -d "$base" ] || only_one
     before=$(linked)
     found=$before
     if [ -n "$before" ]; then

@@ -4,6 +4,7 @@ The image here is tiny, and the Python in it is a shell script that says how it 
 to it. `e2e/test_docker_installer.py` installs the real one on a system without Python.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -266,6 +267,18 @@ def test_uninstalled_nothing_is_left_but_what_was_there_before(old: Path, tmp_pa
     assert "is removed" in installed(old, tmp_path, "--uninstall")
     assert everything(tmp_path) == before
     assert "there is nothing to remove" in installed(old, tmp_path, "--uninstall")
+
+
+@pytest.mark.skipif(shutil.which("flock") is None, reason="no flock here")
+def test_two_at_once_do_not_get_into_each_others_way(old: Path, tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    with (tmp_path / "lib/.metax-docker.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for words in ((), ("--uninstall",)):
+            told = refused(old, *words, "--prefix", tmp_path)
+            assert "another file of metax-docker works in" in told
+    installed(old, tmp_path)
+    assert [one.name for one in (tmp_path / "lib").iterdir()] == [f"metax-docker-{OLD}"]
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "dangling link"])

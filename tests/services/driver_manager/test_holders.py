@@ -20,6 +20,7 @@ PODS = {
     "slice": ("metax-tech.com/sgpu", "Pending"),
     "done": ("metax-tech.com/gpu", "Succeeded"),
     "dead": ("metax-tech.com/gpu", "Failed"),
+    "evicted": ("metax-tech.com/gpu", "Failed"),
     "gone": ("metax-tech.com/gpu", ""),
     "other": ("mthreads.com/vgpu", "Running"),
 }
@@ -51,7 +52,9 @@ async def asked(*, down: bool = False, kubelet: bool = True) -> AsyncGenerator[B
         async with small_api_server() as (small, connection), Api(connection) as api:
             for name, (_, phase) in PODS.items():
                 if phase:
-                    small.put(f"/api/v1/namespaces/ml/pods/{name}", {"status": {"phase": phase}})
+                    state = {"running": {}} if name == "evicted" else {"terminated": {"exitCode": 0}}
+                    status = {"phase": phase, "containerStatuses": [{"name": "main", "state": state}]}
+                    small.put(f"/api/v1/namespaces/ml/pods/{name}", {"status": status})
             if down:
                 small.answer_first = lambda _request: refusal(503, "ServiceUnavailable", "down")
             holders = Holders(api, socket)
@@ -65,7 +68,7 @@ async def asked(*, down: bool = False, kubelet: bool = True) -> AsyncGenerator[B
 
 async def test_pods_that_have_ended_hold_nothing_and_pods_nobody_knows_do() -> None:
     async with asked() as found:
-        assert found == Busy(pods=("ml/gone", "ml/slice", "ml/train"))
+        assert found == Busy(pods=("ml/evicted", "ml/gone", "ml/slice", "ml/train"))
         assert not found.is_idle
 
 

@@ -62,4 +62,10 @@ class Holders:
             if error.status == NOT_FOUND:
                 return False
             raise
-        return loose.text(loose.members(thing.get("status")).get("phase")) in _ENDED
+        status = loose.members(thing.get("status"))
+        states = (
+            loose.members(loose.members(each).get("state"))
+            for each in loose.elements(status.get("containerStatuses"))
+        )
+        # Kubelets before 1.27 call a pod failed that they evict, while its containers are still ending.
+        return loose.text(status.get("phase")) in _ENDED and not any("running" in each for each in states)

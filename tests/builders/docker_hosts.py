@@ -117,6 +117,7 @@ class DockerHost:
     engine: ScriptedEngine = field(default_factory=ScriptedEngine)
     environment: dict[str, str] = field(default_factory=dict[str, str])
     groups: tuple[int, ...] = ()
+    rootless: bool = False
     dry_run: bool = False
     said: list[str] = field(default_factory=list[str])
     labels: list[str] = field(default_factory=list[str])
@@ -145,6 +146,7 @@ class DockerHost:
             cache=self.root / "cache",
             claims=self.root / "claims",
             groups=lambda _: self.groups,
+            rootless=self.rootless,
             dry_run=self.dry_run,
         )
         given = [word.replace(str(self.root), "HOST") for word in added_words(start, host)]

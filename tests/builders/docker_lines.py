@@ -97,6 +97,7 @@ LETTERS = {
     "w": "/src",
 }
 """Values that do not begin with `=`, which would be read as a sign and not as a part."""
+ANY_VALUE = "ehluw"
 SWITCH_LETTERS = "diPqt"
 BEFORE = (
     ("-H", "unix:///run/x.sock"),
@@ -164,6 +165,12 @@ class Line:
     ours: frozenset[str]
 
 
+def starts(count: int, seed: int) -> list[Line]:
+    """So many command lines that start a container."""
+    chance = random.Random(seed)  # noqa: S311 - test data, repeatable
+    return [_start(chance) for _ in range(count)]
+
+
 def lines(count: int, seed: int) -> list[Line]:
     """So many different command lines."""
     chance = random.Random(seed)  # noqa: S311 - test data, repeatable
@@ -221,7 +228,7 @@ def _option(chance: random.Random) -> tuple[str, ...]:
     letter, value = chance.choice(list(LETTERS.items()))
     joined = "".join(chance.sample(SWITCH_LETTERS, chance.randrange(3)))
     # A value behind a lone word may look like anything, an option of ours included.
-    free = chance.choice((value, "--gpus=all", "-maca", "--"))
+    free = chance.choice((value, "--gpus=all", "-maca", "--")) if letter in ANY_VALUE else value
     return chance.choice(
         ((f"-{joined}{letter}", free), (f"-{joined}{letter}{value}",), (f"-{letter}={value}",))
     )

@@ -42,6 +42,13 @@ def test_groups_that_own_the_nodes_go_by_number(host: DockerHost) -> None:
     assert words == [*node_words(0), "--group-add", "44", "--group-add", "109"]
 
 
+def test_podman_without_root_keeps_a_persons_groups_unless_they_name_some(host: DockerHost) -> None:
+    host.groups, host.rootless, host.engine.name = (44,), True, "podman"
+    words = ("run", "--gpus=[0]", "--maca=none")
+    assert host.added(*words, IMAGE) == [*node_words(0), "--group-add", "keep-groups"]
+    assert host.added(*words, "--group-add=5", IMAGE) == node_words(0)
+
+
 def test_m107_so_many_cards(host: DockerHost) -> None:
     assert host.added("run", "--gpus=2", IMAGE) == [*node_words(6, 7), *SDK]
 

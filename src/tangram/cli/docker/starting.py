@@ -26,6 +26,7 @@ def added(command: Command, start: Start, engine: Engine, environment: Mapping[s
         device_root=device_root(command, environment),
         cache=cache_folder(environment),
         claims=claims_folder(environment, os.geteuid()),
+        rootless=os.geteuid() != 0,
         dry_run="dry-run" in command.own,
     )
     return added_words(start, host)

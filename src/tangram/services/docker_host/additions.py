@@ -41,14 +41,14 @@ def nodes_of(chosen: Chosen) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in paths if path))
 
 
-def node_options(nodes: Sequence[str], on_host: Mapping[str, str], groups: Sequence[int]) -> tuple[str, ...]:
+def node_options(nodes: Sequence[str], on_host: Mapping[str, str], groups: Sequence[str]) -> tuple[str, ...]:
     """Device nodes, and the groups that may open them where not everybody may."""
     devices = [
         word
         for path in nodes
         for word in ("--device", path if on_host.get(path, path) == path else f"{on_host[path]}:{path}")
     ]
-    return (*devices, *(word for group in groups for word in ("--group-add", str(group))))
+    return (*devices, *(word for group in groups for word in ("--group-add", group)))
 
 
 def label_options(devices: Sequence[Device]) -> tuple[str, ...]:

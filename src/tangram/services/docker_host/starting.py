@@ -55,6 +55,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     claims: Path | None = None
     groups: Callable[[Iterable[str]], tuple[int, ...]] = person.groups_of
     """The groups whose members may open some nodes."""
+    rootless: bool = False
+    """Whether a person without root asks."""
     dry_run: bool = False
 
 
@@ -73,7 +75,7 @@ def added_words(start: Start, host: Host) -> tuple[str, ...]:
     if chosen.vendor is Vendor.MTHREADS:
         return (*_mthreads(chosen, start, host), *label)
     return (
-        *_nodes(additions.nodes_of(chosen), host),
+        *_nodes(additions.nodes_of(chosen), start, host),
         *additions.slice_options(chosen),
         *label,
         *_maca(start, host, needed=True),
@@ -127,9 +129,13 @@ def _holders(host: Host) -> list[Holder]:
     return found
 
 
-def _nodes(paths: tuple[str, ...], host: Host) -> tuple[str, ...]:
+def _nodes(paths: tuple[str, ...], start: Start, host: Host) -> tuple[str, ...]:
     places = _places(paths, host)
-    return additions.node_options(paths, places, host.groups(places.values()))
+    groups = [str(group) for group in host.groups(places.values())]
+    if groups and host.rootless and host.engine.name == "podman":
+        # There a number would be one of the container's own; podman keeps the person's groups, but only alone.
+        groups = [] if start.values("group-add") else ["keep-groups"]
+    return additions.node_options(paths, places, groups)
 
 
 def _places(paths: list[str] | tuple[str, ...], host: Host) -> dict[str, str]:
@@ -157,7 +163,7 @@ def _mthreads(chosen: Chosen, start: Start, host: Host) -> tuple[str, ...]:
     tool = host.root / additions.MTHREADS_TOOL.lstrip("/")
     tools = [Folder(str(tool), additions.MTHREADS_TOOL)] if tool.is_file() else []
     return (
-        *_nodes(paths, host),
+        *_nodes(paths, start, host),
         *(word for each in tools for word in ("--mount", additions.mount_value(each))),
     )
 

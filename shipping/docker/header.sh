@@ -169,15 +169,16 @@ unpack() {
         fail "what it brings does not start from $base, which may be mounted noexec; nothing was changed ($(printf '%s' "$said" | tail -n 1))."
 }
 
-# The loader is named so that no library of the machine is taken, and no setting of Python is heeded. What docker is
-# started with is untouched: its libraries are found by a word, not by a variable.
+# The loader is named so that our own libraries come first, and no setting of Python is heeded; those of the machine are
+# found behind them, because the vendors' libraries, which read the cards, need some. What docker is started with is
+# untouched: its libraries are found by a word, not by a variable.
 write_launcher() {
     cat <<END
 #!/bin/sh
 # metax-docker $version, started with the Python it brought.
 here='$target'
 unset LD_PRELOAD
-exec "\$here/@LOADER@" --inhibit-cache --library-path "\$here/@LIBRARIES@" \\
+exec "\$here/@LOADER@" --library-path "\$here/@LIBRARIES@" \\
     "\$here/usr/bin/python@PYTHON@" -I -B -X utf8 "\$here/usr/local/bin/metax-docker" "\$@"
 END
 }

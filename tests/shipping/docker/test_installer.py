@@ -178,7 +178,6 @@ def test_the_command_runs_from_its_own_python_and_gets_every_word_in_every_shell
     home, here = prefix / "lib" / f"metax-docker-{OLD}", of_this_machine()
     assert said.returncode == 7, "its exit status is the command's"
     assert said.stdout.splitlines() == [
-        "[--inhibit-cache]",
         "[--library-path]",
         f"[{home}/usr/lib/{here.triplet}]",
         f"[{home}/usr/bin/python{PYTHON}]",

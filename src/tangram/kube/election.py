@@ -141,6 +141,7 @@ class Election:
             await self._look()
             seen = self._seen
             if seen is not None and not self._is_free(seen):
+                self.trouble = ""
                 self._say(f"this process waits: Lease {self._name} is held by {seen.lease.holder}")
                 return False
             await self._take()

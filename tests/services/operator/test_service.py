@@ -9,6 +9,7 @@ from builders.controlled import eventually
 from builders.operated import NAMESPACE, NEVER, PAYLOADS, Operated, operated, operator_on
 from builders.waiting import until
 from tangram.kube.api import Api, Object
+from tangram.kube.errors import ApiError
 from tangram.services.operator import applying, service
 from tangram.services.operator.service import GONE
 from tangram.wire.metax_labels import INSTALLED
@@ -420,6 +421,21 @@ async def test_a_definition_that_drops_what_it_does_not_know_is_not_written_to_a
 
 def looked(operator: service.Operator) -> float:
     return operator.metrics.registry.get_sample_value("tangram_operator_looks_total") or 0.0
+
+
+async def test_a_leader_that_may_not_write_says_so_where_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    merge = Api.merge
+
+    async def refused(api: Api, path: str, body: Object, **query: str) -> Object:
+        if "clusteroperators" in path:
+            raise ApiError(403, "Forbidden", "clusteroperators is forbidden")
+        return await merge(api, path, body, **query)
+
+    async with operated() as scene:
+        await scene.ask_for(NEVER)
+        monkeypatch.setattr(Api, "merge", refused)
+        async with operator_on(scene) as operator:
+            await until(lambda: any("clusteroperators is forbidden" in each for each in operator.unready()))
 
 
 async def test_of_two_replicas_one_writes_and_the_other_goes_on_when_it_ends() -> None:

@@ -121,8 +121,9 @@ class Operator:
             return [theirs]
         if reporting.is_installed(thing):
             return []
-        status = reporting.status_now(thing)
-        return [f"not everything is installed yet: {status.message or 'nobody leads yet'}"]
+        told = reporting.status_now(thing).message or "nobody leads yet"
+        # Of a leader that cannot write, the object does not know.
+        return [f"not everything is installed yet: {self.trouble or self.election.trouble or told}"]
 
     async def release(self) -> None:
         """At an orderly end: whoever waits may go on at once."""

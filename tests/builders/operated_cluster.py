@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from builders.node_server import merged
 from tangram.kube.api import JSON, Api
 from tangram.kube.connection import Connection
 from tangram.kube.errors import ApiError
-from tangram.services.operator.node_views import GpuPod, NodeView, gpu_pod, node_view, node_views
+from tangram.services.operator.node_views import GpuPod, NodeView, gpu_pod, is_ours, node_view
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import DriverState, Phase, Upgrade, UpgradePhase, state_text
 
@@ -220,3 +220,10 @@ def wishing(running: str = "1.0", wanted: str = "2.0", **parts: Any) -> DriverSt
 def held(to: str = "2.0", phase: UpgradePhase = UpgradePhase.CORDONED, **parts: str) -> Upgrade:
     """Our note."""
     return Upgrade(to=to, phase=phase, **{"began": "2026-05-04T12:00:00Z", **parts})
+
+
+def node_views(nodes: Iterable[Object], pods: Iterable[GpuPod | None]) -> tuple[NodeView, ...]:
+    """What the operator's copies make of a cluster: its nodes that are managed or carry anything of ours."""
+    held_by = [pod for pod in pods if pod is not None]
+    views = (node_view(node, held_by) for node in nodes)
+    return tuple(sorted((view for view in views if is_ours(view)), key=lambda view: view.name))

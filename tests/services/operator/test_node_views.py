@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tangram.services.operator.node_views import gpu_pod, is_ours, moment, node_view, node_views
+from tangram.services.operator.node_views import gpu_pod, is_ours, moment, node_view
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import Upgrade, UpgradePhase, state_text
 
@@ -83,7 +83,7 @@ def test_a_pod_holds_cards_by_what_it_asks_for_or_was_given(thing: dict[str, Any
 def test_of_a_pod_is_known_who_keeps_it_and_when_it_goes() -> None:
     owner = {"kind": "DaemonSet", "name": "exporter", "controller": True}
     metadata = {"ownerReferences": [owner], "deletionTimestamp": "2026-05-04T12:00:30Z"}
-    found = gpu_pod(pod(containers=asking(GPU), metadata=metadata, priority=7))
+    found = gpu_pod(pod(containers=asking(GPU), metadata=metadata))
     assert found is not None
     assert (found.full_name, found.owner, found.daemon, found.mirror) == (
         "a/p",
@@ -92,7 +92,6 @@ def test_of_a_pod_is_known_who_keeps_it_and_when_it_goes() -> None:
         False,
     )
     assert found.leaves_by == dt.datetime(2026, 5, 4, 12, 0, 30, tzinfo=dt.UTC)
-    assert found.priority == 7
     mirror = gpu_pod(
         pod(containers=asking(GPU), metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
     )
@@ -131,7 +130,7 @@ def test_nodes_that_only_gpu_label_knows_are_not_the_operators() -> None:
     assert not is_ours(node_view(node({}, {"metax-tech.com/gpu.installed": "false"})))
     assert is_ours(node_view(node({names.DRIVER_STATE: "{}"})))
     assert is_ours(node_view(node({}, {names.MANAGED: "true"})))
-    assert node_views([node({})], []) == ()
+    assert not is_ours(node_view(node({})))
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-05-04", "2026-05-04T12:00:00", "99999"])

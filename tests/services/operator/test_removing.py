@@ -11,9 +11,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from builders.operated_cluster import NODES, START, Crash, Object, OperatedCluster, held, wishing
+from builders.operated_cluster import NODES, START, Crash, Object, OperatedCluster, held, node_views, wishing
 from tangram.kube.errors import ApiError
-from tangram.services.operator.node_views import gpu_pod, node_views
+from tangram.services.operator.node_views import gpu_pod
 from tangram.services.operator.objects import Name, name_of
 from tangram.services.operator.parts.pods import COMPONENT, MANAGED_BY, MANAGER
 from tangram.services.operator.remover import OBJECT_PATH, Remover

@@ -22,9 +22,9 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from builders.operated_cluster import NODES, Crash, Object, OperatedCluster, wishing
+from builders.operated_cluster import NODES, Crash, Object, OperatedCluster, node_views, wishing
 from tangram.kube.errors import ApiUnreachable
-from tangram.services.operator.node_views import NodeView, gpu_pod, node_view, node_views
+from tangram.services.operator.node_views import NodeView, gpu_pod, node_view
 from tangram.services.operator.upgrader import Upgrader
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import Phase, UpgradePhase

@@ -63,7 +63,6 @@ class GpuPod(msgspec.Struct, frozen=True, kw_only=True):
     """A DaemonSet would make it again on the same node, whatever is said of scheduling there."""
     mirror: bool = False
     """The node itself keeps it from a file: nobody else can end it."""
-    priority: int = 0
     leaves_by: dt.datetime | None = None
     """When its time to end is over, for one that was told to go."""
 
@@ -128,7 +127,6 @@ def gpu_pod(pod: Object) -> GpuPod | None:
         owner=f"{kind} {name}".strip(),
         daemon=kind == "DaemonSet",
         mirror=_MIRROR in annotations or kind == "Node",
-        priority=loose.integer(spec.get("priority")) or 0,
         leaves_by=moment(loose.text(metadata.get("deletionTimestamp"))),
     )
 
@@ -162,16 +160,6 @@ def node_view(node: Object, pods: Iterable[GpuPod] = ()) -> NodeView:
     )
 
 
-def node_views(nodes: Iterable[Object], pods: Iterable[GpuPod | None]) -> tuple[NodeView, ...]:
-    """All nodes that are managed, or carry anything of ours, in the order of their names."""
-    by_node: dict[str, list[GpuPod]] = {}
-    for pod in pods:
-        if pod is not None:
-            by_node.setdefault(pod.node, []).append(pod)
-    views = (node_view(node, by_node.get(_name(node), ())) for node in nodes)
-    return tuple(sorted((view for view in views if is_ours(view)), key=lambda view: view.name))
-
-
 def is_ours(view: NodeView) -> bool:
     """Whether a node is one that the operator has or had to do with; labels of gpu-label alone do not make it so."""
     return view.managed or bool(set(view.marks) - metax_labels.OURS)
@@ -184,10 +172,6 @@ def moment(text: str) -> dt.datetime | None:
     except ValueError:
         return None
     return read if read.tzinfo is not None else None
-
-
-def _name(node: Object) -> str:
-    return loose.text(loose.members(node.get("metadata")).get("name"))
 
 
 def _is_ready(node: Object) -> bool:

@@ -181,5 +181,8 @@ def _phase(
     for what, state in (("runtime", runtime), ("driver", driver), ("MXMACA", maca)):
         if state is not None and state.phase is not Phase.READY:
             return f"{what} {state.phase.value}", state.why
-    known = [state for state in (runtime, driver, maca) if state is not None]
-    return ("ready", "") if known else ("unknown", "no agent has written anything here yet")
+    known = [state for state in (driver, runtime, maca) if state is not None]
+    if not known:
+        return "unknown", "no agent has written anything here yet"
+    # What works may have something to say all the same: that its successor cannot be had, above all.
+    return "ready", next((state.why for state in known if state.why), "")

@@ -58,16 +58,17 @@ class Killed(BaseException):
 class Fuse:
     """Burns at the operation of that number; 0 never."""
 
-    def __init__(self) -> None:
-        self.left = 0
+    def __init__(self, left: int = 0, burns: BaseException | None = None) -> None:
+        self.left = left
         self.passed = 0
+        self._burns = burns or Killed()
 
     def point(self) -> None:
         self.passed += 1
         if self.left:
             self.left -= 1
             if not self.left:
-                raise Killed
+                raise self._burns
 
 
 class FusedDisk(Disk):
@@ -77,6 +78,10 @@ class FusedDisk(Disk):
         super().__init__(root)
         self._fuse = fuse
         self.full = False
+
+    def refuse_at(self, number: int) -> None:
+        """Let the operation of that number fail, once, as on a disk without room."""
+        self._fuse = Fuse(number, OSError(28, "No space left on device"))
 
     def _around(self, work: Callable[[], _Answer]) -> _Answer:
         self._fuse.point()

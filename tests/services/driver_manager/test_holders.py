@@ -7,7 +7,7 @@ import pytest
 
 from builders.api_server import refusal, small_api_server
 from builders.plugins import short_directory
-from tangram.kube.api import Api
+from tangram.kube.api import Api, Object
 from tangram.kubelet.sockets import answering
 from tangram.kubelet.sockets import serve as serve_socket
 from tangram.services.driver_manager import busy
@@ -52,8 +52,8 @@ async def asked(*, down: bool = False, kubelet: bool = True) -> AsyncGenerator[B
         async with small_api_server() as (small, connection), Api(connection) as api:
             for name, (_, phase) in PODS.items():
                 if phase:
-                    state = {"running": {}} if name == "evicted" else {"terminated": {"exitCode": 0}}
-                    status = {"phase": phase, "containerStatuses": [{"name": "main", "state": state}]}
+                    state: Object = {"running": {}} if name == "evicted" else {"terminated": {"exitCode": 0}}
+                    status: Object = {"phase": phase, "containerStatuses": [{"name": "main", "state": state}]}
                     small.put(f"/api/v1/namespaces/ml/pods/{name}", {"status": status})
             if down:
                 small.answer_first = lambda _request: refusal(503, "ServiceUnavailable", "down")

@@ -465,6 +465,17 @@ def test_a_split_that_fails_half_way_is_taken_back(host: Host) -> None:
     assert host.kernel.calls == tried
 
 
+def test_a_split_is_made_in_the_end_whichever_write_of_it_found_no_room(tmp_path: Path) -> None:
+    for number in range(1, 16):
+        host = installed(Host(tmp_path / str(number)))
+        host.disk.refuse_at(number)
+        host.wish = Wish(functions=2)
+        host.run(120)
+        host.now += 100
+        host.run(120)
+        assert (host.state.code, host.state.functions) == ("", 2), number
+
+
 def test_functions_are_set_again_after_a_restart_of_the_machine_and_with_a_new_driver(host: Host) -> None:
     installed(host)
     host.wish = Wish(functions=2)

@@ -27,6 +27,7 @@ from tangram.services.driver_manager.decisions import (
 from tangram.services.driver_manager.facts import Facts, running_in
 from tangram.services.driver_manager.journal import NOTHING, Change, Failed, Target
 from tangram.services.driver_manager.judging import problem_after_load
+from tangram.services.driver_manager.problems import AGAIN
 from tangram.services.driver_manager.splitting import splitting, wished_count
 from tangram.services.driver_manager.stating import Standing
 from tangram.services.driver_manager.unpacking import Owner
@@ -158,7 +159,7 @@ def _finish(facts: Facts, change: Change) -> Finish:
             policy=facts.policy,
             boot=facts.boot,
             code=change.code,
-            why=change.why,
+            why=change.why.removesuffix(AGAIN),
             turn=facts.turn,
         )
     )

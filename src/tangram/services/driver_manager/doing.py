@@ -37,7 +37,7 @@ from tangram.services.driver_manager.journal import (
     remove_journal,
     write_journal,
 )
-from tangram.services.driver_manager.problems import ProblemError, problem_of_files
+from tangram.services.driver_manager.problems import PASSING, ProblemError, problem_of_files
 from tangram.services.driver_manager.unpacking import (
     ASIDE,
     LINKS,
@@ -125,7 +125,9 @@ class Doer:
         if change is None:
             return
         if failed is not None and change.only_splits:
-            journal = msgspec.structs.replace(journal, functions_failed=failed)
+            # That this can be written at all says that the disk is well again.
+            kept = None if failed.code in PASSING else failed
+            journal = msgspec.structs.replace(journal, functions_failed=kept)
         elif failed is not None:
             journal = msgspec.structs.replace(journal, failed=failed_with(journal, failed))
         else:

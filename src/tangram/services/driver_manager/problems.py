@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import errno
+from typing import Final
 
 import msgspec
 
+AGAIN: Final = ", it is tried again"
+"""How a sentence ends about something that is."""
+PASSING: Final = ("disk-full", "host-files")
+"""What a file system said no with, and may not the next time."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -29,7 +34,5 @@ def problem_of_files(error: OSError, doing: str) -> ProblemError:
     """What a file system said no with."""
     said = error.strerror or str(error)
     if error.errno in _FULL:
-        return ProblemError(
-            "disk-full", f"{doing}: {said}; free space on the disk of /opt, it is tried again"
-        )
-    return ProblemError("host-files", f"{doing}: {said}; put it right on the host, it is tried again")
+        return ProblemError("disk-full", f"{doing}: {said}; free space on the disk of /opt{AGAIN}")
+    return ProblemError("host-files", f"{doing}: {said}; put it right on the host{AGAIN}")

@@ -8,7 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,9 @@ import pytest
 import pytest_asyncio
 
 from e2e.docker_kit import PLAIN, WITH_MACA, DockerRoom, docker_room
+from shipping.image.downloads import one_program
+from shipping.image.platforms import of_this_machine
+from shipping.image.progress import Progress
 from tangram.services.docker_host.option_table import BEFORE_COMMAND, RUN, options_in_help
 
 FIRST_GROUP = range(4)
@@ -163,6 +167,7 @@ def test_m105_a_terminal_is_a_terminal_in_the_container(room: DockerRoom) -> Non
 # ---- M106 to M109: which cards
 
 
+@pytest.mark.smoke
 def test_m106_all_cards(room: DockerRoom) -> None:
     assert room.given("--gpus=all") == nodes(*range(8))
     assert room.given() == []
@@ -284,6 +289,7 @@ def test_create_gives_cards_too(room: DockerRoom) -> None:
 # ---- M110 to M113: MXMACA
 
 
+@pytest.mark.smoke
 def test_m110_an_image_without_mxmaca_sees_the_hosts_and_cannot_change_it(room: DockerRoom) -> None:
     assert run(room, "--gpus=1") == ["host-3", "host-driver"]
     script = "touch /opt/maca/mine 2>/dev/null || echo read-only; echo $MACA_PATH $LD_LIBRARY_PATH"
@@ -293,6 +299,7 @@ def test_m110_an_image_without_mxmaca_sees_the_hosts_and_cannot_change_it(room: 
     ]
 
 
+@pytest.mark.smoke
 def test_m111_an_images_own_is_left_alone(room: DockerRoom) -> None:
     assert run(room, "--gpus=1", image=WITH_MACA) == ["image-maca", "image-mxdriver"]
     assert room.docker("ps", "--all", "--quiet").lines == []
@@ -324,6 +331,48 @@ def test_a_changed_link_does_not_reach_a_container_that_runs(room: DockerRoom) -
         assert run(room, "--gpus=1")[0] == "host-2"
     finally:
         room.inside("ln", "-sfn", "maca-3", "/opt/maca")
+
+
+@pytest.fixture
+def registry(room: DockerRoom) -> Generator[str]:
+    """A registry in the room, with one image that has MXMACA."""
+    program = one_program(
+        "docker-registry", "usr/bin/docker-registry", of_this_machine(), Progress(sys.stdout)
+    )
+    config = room.folder / "registry.yaml"
+    storage = {"filesystem": {"rootdirectory": str(room.folder / "data" / "registry")}}
+    config.write_text(json.dumps({"version": 0.1, "storage": storage, "http": {"addr": "127.0.0.1:5000"}}))
+    words = [*room.entering, str(program), "serve", str(config)]
+    with (room.folder / "registry.log").open("wb") as log:
+        serving = subprocess.Popen(words, env=room.everything, stdout=log, stderr=log)  # noqa: S603 - our own words
+    try:
+        name = "127.0.0.1:5000/team/with-maca:1"
+        assert room.docker("tag", WITH_MACA, name).status == 0
+        for _ in range(100):
+            pushed = room.docker("push", name)
+            if pushed.status == 0:
+                break
+            time.sleep(0.1)
+        assert pushed.status == 0, pushed
+        room.docker("rmi", name)
+        yield name
+    finally:
+        child = Path(f"/proc/{serving.pid}/task/{serving.pid}/children").read_text("ascii").split()
+        os.kill(int(child[0]), signal.SIGTERM)
+        serving.wait()
+
+
+def test_m111_an_image_that_is_not_here_is_fetched_and_then_looked_into(
+    room: DockerRoom, registry: str
+) -> None:
+    words = ("run", "--rm", "--network=none", "--gpus=1")
+    said = room.metax_docker(*words, "--pull=never", registry, *VERSIONS)
+    assert said.status == 125
+    assert "No such image" in said.err
+    assert "Unable to find image" not in room.metax_docker("--dry-run", *words, registry).err
+    said = room.metax_docker(*words, registry, *VERSIONS)
+    assert (said.status, said.lines) == (0, ["image-maca", "image-mxdriver"])
+    assert "Pulling from team/with-maca" in said.err
 
 
 # ---- dry runs and sentences

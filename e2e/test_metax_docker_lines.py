@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from builders.docker_lines import starts
 from e2e.docker_kit import PACKAGES, environment_of, programs_of
 from tangram.services.docker_host.option_table import Kinds
@@ -67,7 +65,6 @@ def unasked() -> Kinds:
     raise AssertionError("the table knows every option here")
 
 
-@pytest.mark.smoke
 async def test_m105_docker_finds_the_image_of_five_hundred_lines_where_we_do(tmp_path: Path) -> None:
     programs = await asyncio.to_thread(programs_of, "docker", PACKAGES)
     environment = {

@@ -14,6 +14,7 @@ PAGES = (
     ROOT / "docs" / "koordinator-tests.md",
     ROOT / "docs" / "install-tests.md",
     ROOT / "docs" / "operator-tests.md",
+    ROOT / "docs" / "metax-docker-tests.md",
 )
 
 

@@ -13,6 +13,7 @@ from tangram.services.docker_host.engines import (
     engine_name,
     find_program,
     help_options,
+    refuse_other_machine,
 )
 from tangram.services.docker_host.errors import HostError
 from tangram.services.docker_host.person import groups_of
@@ -42,11 +43,47 @@ def test_an_engine_that_is_none_is_a_sentence(asked: str | None, variable: str, 
 def test_an_engine_that_is_a_link_to_us_is_passed_over(tmp_path: Path) -> None:
     us = program(tmp_path / "ours" / "metax-docker")
     (tmp_path / "ours" / "docker").symlink_to(us)
+    # An installed one may be started by a script of that name, which is not what we see of ourselves.
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "docker").symlink_to(program(tmp_path / "prefix" / "metax-docker"))
     real = program(tmp_path / "real" / "docker")
     path = {"PATH": f"{tmp_path}/none:{tmp_path}/ours:{tmp_path}/real"}
     assert find_program("docker", path, str(us)) == str(real)
     with pytest.raises(HostError, match="docker is not installed, or not on PATH"):
         find_program("docker", {"PATH": f"{tmp_path}/ours"}, str(us))
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("unix:///run/docker.sock", True),
+        ("fd://", True),
+        ("tcp://127.0.0.1:2375", True),
+        ("tcp://localhost:2375", True),
+        ("tcp://[::1]:2375", True),
+        ("tcp://:2375", True),
+        (":2375", True),
+        ("tcp://10.0.0.1:2376", False),
+        ("ssh://user@other", False),
+        ("ssh://127.0.0.1", False),
+        ("other:2375", False),
+        ("tcp://127.0.0.1.example.com:2375", False),
+    ],
+)
+def test_an_engine_on_another_machine_is_told_from_one_here(host: str, here: bool) -> None:  # noqa: FBT001 - a case
+    for before, environment, context in (
+        (("-H", host), {}, ""),
+        ((f"--host={host}",), {"DOCKER_HOST": "ssh://x"}, ""),
+        ((), {"DOCKER_HOST": host}, ""),
+        ((), {}, host),
+        (("--context", "c"), {"DOCKER_HOST": "ssh://x"}, host),
+    ):
+        engine = ScriptedEngine(context_host=context)
+        if here:
+            refuse_other_machine(engine, before, environment)
+        else:
+            with pytest.raises(HostError, match="on another machine"):
+                refuse_other_machine(engine, before, environment)
 
 
 def test_an_engine_is_asked_with_the_options_before_the_command(tmp_path: Path) -> None:

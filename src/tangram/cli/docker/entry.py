@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(words: Sequence[str]) -> int:
     command = read_command(words)
-    if not command.verb and command.rest[:1] == () and _HELP & set(command.before):
+    if not command.verb and not command.rest and _HELP & set(command.before):
         return _teach()
     from tangram.services.docker_host.engines import (  # noqa: PLC0415 - help needs no engine
         CommandLine,

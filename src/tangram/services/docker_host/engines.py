@@ -20,10 +20,13 @@ from tangram.services.docker_host.option_table import Kinds, options_in_help
 from tangram.wire import loose
 
 DOCKER: Final = "docker"
+OURSELVES: Final = "metax-docker"
 ENGINES: Final = (DOCKER, "podman", "nerdctl")
 OLDEST_DOCKER: Final = (19, 3)
 
-_LOCAL_HOST = re.compile(r"(unix|fd|npipe):|(tcp|http)://(localhost|127\.[0-9.]+|\[::1\])([:/]|$)")
+# An address without a scheme is one of TCP, which docker takes too.
+_OTHER_HOST = re.compile(r"(ssh|tcp|https?)://|[^/:]*:[0-9]+$")
+_THIS_HOST = re.compile(r"((tcp|https?)://)?(localhost|127\.[0-9.]+|\[::1\])?([:/]|$)")
 _VERSION = re.compile(r"v?([0-9]+)\.([0-9]+)")
 _PATIENCE_S: Final = 60.0
 _NOT_ALLOWED: Final = "permission denied"
@@ -107,7 +110,7 @@ def find_program(name: str, environment: Mapping[str, str], ourselves: str) -> s
     own = Path(ourselves).resolve()
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         found = shutil.which(name, path=folder or os.curdir)
-        if found is not None and Path(found).resolve() != own:
+        if found is not None and Path(found).resolve() != own and Path(found).resolve().name != OURSELVES:
             return found
     raise HostError(
         f"{name} is not installed, or not on PATH: install it, or choose another engine with --engine "
@@ -160,13 +163,13 @@ def refuse_other_machine(engine: Engine, before: Sequence[str], environment: Map
         return
     hosts = _values(before, ("-H", "--host"))
     contexts = _values(before, ("-c", "--context")) or [environment.get("DOCKER_CONTEXT", "")]
-    host = hosts[-1] if hosts else environment.get("DOCKER_HOST", "")
-    if contexts[-1] and not hosts:
-        answer = engine.ask("context", "inspect", "--format", "{{.Endpoints.docker.Host}}", contexts[-1])
+    host = hosts[-1] if hosts else "" if contexts[-1] else environment.get("DOCKER_HOST", "")
+    if not host:
+        # Without a name it tells the context that is in use.
+        words = ("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+        answer = engine.ask(*words, *(each for each in contexts[-1:] if each))
         host = answer.out.strip() if answer.status == 0 else ""
-    if host and not _LOCAL_HOST.match(
-        host if "://" in host else f"unix://{host}" if host.startswith("/") else host
-    ):
+    if _OTHER_HOST.match(host) and not _THIS_HOST.match(host):
         raise HostError(
             f"the engine is {host:.200}, on another machine, and --gpus is about the cards of this one: call "
             "metax-docker there."

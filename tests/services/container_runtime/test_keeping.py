@@ -65,6 +65,7 @@ def test_a_file_that_was_not_there_is_made_and_removed_again(tmp_path: Path) -> 
     assert one.text().count("version = 3") == 1
     one.keeper.remove(FACTS)
     assert one.files() == {}
+    assert list(one.root.iterdir()) == [one.root / "var"]
 
 
 def test_containerd_1_gets_the_format_it_reads(tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ class Host:
             raise
         _sync_folder(place.parent)
 
+    def first_missing(self, path: str) -> str:
+        """The topmost folder that would be made for a file; empty where all are there."""
+        missing = [str(each) for each in Path(path).parents if not self.exists(str(each))]
+        return missing[-1] if missing else ""
+
     def remove(self, path: str) -> None:
         """Remove a file, if it is there. Raises `OSError`."""
         place = self.at(path)

@@ -42,6 +42,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     step: Step
     existed: bool
     """Whether there was a file before."""
+    made: str = ""
+    """The topmost folder that was made for it."""
     before: str
     """SHA-256 of the file without us, which is kept beside this."""
     after: str

@@ -185,9 +185,11 @@ class Keeper:
         if config.path.startswith(_GENERATED):
             raise _generated(config.path)
         self._check_pause(entry, desired)
+        made = entry.made if entry is not None else self._host.first_missing(config.path)
         config.check(desired.content, wish)
         self._working(msgspec.structs.replace(known, phase=Phase.WORKING))
-        entry = self._noted(engine, config, entry, current, desired)
+        entry = msgspec.structs.replace(self._noted(engine, config, entry, current, desired), made=made)
+        self._journal.write(entry)
         self._host.write(config.path, desired.content)
         self._take_up(engine, config, entry)
         return f"runtime {names.RUNTIME_CLASS} is registered with {engine.kind} in {config.path}"
@@ -234,7 +236,7 @@ class Keeper:
         clean = b"" if current is None else config.without(current, entry.was if entry else Was())
         made_by_us = entry is not None and not entry.existed and clean in _EMPTY
         self._journal.keep(clean)
-        noted = Entry(
+        return Entry(
             engine=engine.kind,
             version=engine.version,
             path=config.path,
@@ -244,8 +246,6 @@ class Keeper:
             after=digest(desired.content),
             was=desired.was,
         )
-        self._journal.write(noted)
-        return noted
 
     def _take_up(self, engine: Engine, config: Config, entry: Entry) -> None:
         """Have the engine read what was written; put the old file back where it fails."""
@@ -366,6 +366,8 @@ class Keeper:
     def _put_back(self, config: Config, before: bytes | None, entry: Entry | None) -> None:
         if before is None and (entry is None or not entry.existed):
             self._host.remove(config.path)
+            if entry is not None and entry.made:
+                self._host.remove_empty(config.path.rpartition("/")[0], entry.made)
         elif before is not None:
             self._host.write(config.path, before)
         else:

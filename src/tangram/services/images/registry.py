@@ -50,6 +50,13 @@ class Answer(NamedTuple):
     content: bytes
 
 
+class Streamed(NamedTuple):
+    """What is sent piece by piece, because it is too large to be held; `opened` begins it anew for each try."""
+
+    size: int
+    opened: Callable[[], io.BufferedReader]
+
+
 class _Token(msgspec.Struct, frozen=True):
     token: str = ""
     access_token: str = ""
@@ -122,7 +129,7 @@ class Registry:
         expected: Collection[int],
         *,
         headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
+        body: bytes | Streamed | None = None,
     ) -> Answer:
         """One request, tried once. Raises `InterruptedPushError` where another try may help."""
         answer = await self._shown_to(url, method, headers or {}, body)
@@ -161,7 +168,7 @@ class Registry:
         return f"sha256:{found.hexdigest()}"
 
     async def _shown_to(
-        self, url: URL, method: str, headers: Mapping[str, str], body: bytes | None
+        self, url: URL, method: str, headers: Mapping[str, str], body: bytes | Streamed | None
     ) -> Answer:
         """A request with what the registry asked to be shown; sent once more if that has ended."""
         if not is_same_place(url, self.base):
@@ -221,20 +228,26 @@ class Registry:
         return token
 
     async def _send(
-        self, url: URL, method: str, headers: Mapping[str, str], body: bytes | None, shown: str
+        self, url: URL, method: str, headers: Mapping[str, str], body: bytes | Streamed | None, shown: str
     ) -> Answer:
         if self._session is None:
             raise RuntimeError("a registry is asked inside `async with`")
         sent = dict(headers)
         if shown:
             sent["Authorization"] = shown
+        if isinstance(body, Streamed):
+            sent["Content-Length"] = str(body.size)
         proxy = proxy_for(url, self._environment)
         try:
             async with self._session.request(
                 method,
                 url,
                 headers=sent,
-                data=None if body is None else io.BytesIO(body),
+                data=body.opened()
+                if isinstance(body, Streamed)
+                else None
+                if body is None
+                else io.BytesIO(body),
                 ssl=self._trust or True,
                 proxy=proxy,
                 allow_redirects=method in {"GET", "HEAD"},

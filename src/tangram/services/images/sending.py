@@ -9,6 +9,7 @@ one request where a registry knows no pieces.
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 from collections.abc import Callable
 from typing import Final
@@ -16,14 +17,16 @@ from typing import Final
 from yarl import URL
 
 from tangram.services.images.archive import Archive, Descriptor
+from tangram.services.images.blob_reader import BlobReader
 from tangram.services.images.errors import ImagesError, InterruptedPushError
 from tangram.services.images.patience import TRIES, pause_after
 from tangram.services.images.places import read_address
-from tangram.services.images.registry import Answer, Registry
+from tangram.services.images.registry import Answer, Registry, Streamed
 
 PIECE: Final = 16 << 20
 SMALL_PIECE: Final = 1 << 20
 """What nginx lets through unless told otherwise."""
+_READ: Final = 1 << 20
 _RANGE: Final = re.compile(r"(?:bytes=)?0-([0-9]{1,15})")
 _BINARY: Final = {"Content-Type": "application/octet-stream"}
 _NO_PIECES: Final = frozenset({404, 405, 415, 501})
@@ -93,7 +96,7 @@ class Sending:
             session = await self._begun()
         while not self._whole and self._blob.size - self._at > (0 if self._at else self._piece):
             session = await self._sent_piece(session)
-        rest = await asyncio.to_thread(self._archive.read, self._blob, self._at)
+        rest = await self._rest()
         url = session.update_query({"digest": self._blob.digest})
         answer = await self._registry.ask(
             "PUT", url, self._what, {201, 204, _TOO_LARGE, _NOT_THERE}, headers=_BINARY, body=rest
@@ -108,6 +111,14 @@ class Sending:
             )
         self._confirm(answer)
         self._moved(self._blob.size)
+
+    async def _rest(self) -> bytes | Streamed:
+        if self._blob.size - self._at <= self._piece:
+            return await asyncio.to_thread(self._archive.read, self._blob, self._at)
+        # Only where a registry knows no pieces, and then from the beginning.
+        return Streamed(
+            self._blob.size, lambda: io.BufferedReader(BlobReader(self._archive, self._blob), _READ)
+        )
 
     async def _begun(self) -> URL:
         self._at = 0

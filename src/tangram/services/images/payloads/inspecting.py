@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Final, cast
 import msgspec
 
 from tangram.services.images.archive import Archive, Descriptor, NamedImage
+from tangram.services.images.blob_reader import BlobReader
 from tangram.services.images.errors import ImagesError
 from tangram.services.images.payloads.signing import is_signed
 from tangram.wire.errors import WireError
@@ -124,7 +125,7 @@ def _compare(payload: Payload, content: _Content, what: str) -> None:
 def _read_layer(
     archive: Archive, layer: Descriptor, content: _Content, on_bytes: Callable[[int], None]
 ) -> None:
-    stream = cast("IO[bytes]", io.BufferedReader(_Blob(archive, layer, on_bytes), _PIECE))
+    stream = cast("IO[bytes]", io.BufferedReader(BlobReader(archive, layer, on_bytes), _PIECE))
     try:
         with tarfile.open(fileobj=stream, mode="r|gz") as tar:
             for member in tar:
@@ -154,22 +155,3 @@ def _read_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str, conte
         content.signature = kept
     else:
         content.sums[path] = (digest.hexdigest(), member.size, member.mode)
-
-
-class _Blob(io.RawIOBase):
-    """A layer, read where it lies in the archive."""
-
-    def __init__(self, archive: Archive, blob: Descriptor, on_bytes: Callable[[int], None]) -> None:
-        super().__init__()
-        self._archive, self._blob, self._on_bytes = archive, blob, on_bytes
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
-        data = self._archive.read(self._blob, self._at, min(len(buffer), self._blob.size - self._at))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        self._on_bytes(len(data))
-        return len(data)

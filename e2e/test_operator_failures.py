@@ -65,16 +65,17 @@ def has_driver(true: Callable[[str, str, Phase], bool]) -> Callable[[Object], bo
 
 
 async def told(ready: Operated, *words: str, within: float = PATIENCE) -> None:
-    """A line of `tangram status operator` has all of these words, and so has an event or the node."""
+    """`tangram status operator` has all of these words."""
 
     async def seen() -> bool:
-        said = (await ready.status()).output
+        said = (await ready.tangram("status", "operator", "-o", "json")).output
         return all(word in said for word in words)
 
     try:
         await poll_until(seen, within=within, what=f"{words} in the status")
     except AssertionError:
-        raise AssertionError(f"{words} is not in {(await ready.status()).output}") from None
+        said = (await ready.status()).output
+        raise AssertionError(f"{words} are not in the status:\n{said}\n{await ready.events()}") from None
 
 
 async def serves_on(ready: Operated) -> None:
@@ -147,7 +148,7 @@ async def test_a_module_in_use_by_somebody_else_stays_and_the_node_is_given_back
     assert (state.phase, state.code, state.running) == (Phase.FAILED, "module-busy", OLD)
     await ready.cluster.until_node(NODE, lambda node: offered(node) > 0, within=PATIENCE)
     await serves_on(ready)
-    await told(ready, "module-busy")
+    await told(ready, "the kernel has refused for 120 s to unload driver")
     await ready.ctl(NODE, "module", "heal")
     await ready.cluster.kubectl("annotate", "node", NODE, "tangram.dev/driver.upgrade-")
     await ready.until_ready(NEW, within=PATIENCE)
@@ -163,7 +164,7 @@ async def test_a_full_disk_is_named_and_nothing_is_left_half_done(bare: Operated
         within=PATIENCE,
         what="a full disk told",
     )
-    await told(bare, "disk-full")
+    await told(bare, "No space left on device")
     assert await bare.loaded(NODE) == ""
     await _mount(bare, "mount", "-o", "remount,size=16m", "/opt")
     await bare.until_ready(within=PATIENCE)

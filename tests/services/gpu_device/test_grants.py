@@ -12,7 +12,6 @@ from tangram.model.pods import Role
 from tangram.services.gpu_device.grants import (
     SLICE_PREFIX,
     Injection,
-    card_number,
     metax_slice_edits,
     mthreads_slice_edits,
     slice_name,
@@ -22,6 +21,7 @@ from tangram.services.gpu_device.grants import (
 from tangram.units.ids import CardUuid, PodUid
 from tangram.units.memory import GIB, Bytes, from_gib
 from tangram.wire.errors import WireError
+from tangram.wire.mthreads_container import card_number
 
 UID = PodUid("0f5f8a1e-4f0e-4f3e-9a43-0d8f6c1f2b11")
 A, B = CardUuid("GPU-0"), CardUuid("GPU-1")

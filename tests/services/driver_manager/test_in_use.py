@@ -1,5 +1,7 @@
 """Who uses a folder: by mounts and by what processes have mapped; in doubt somebody does."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,16 @@ def test_we_ourselves_are_nobody(tmp_path: Path) -> None:
 def test_a_process_that_ended_meanwhile_is_nobody(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     assert user_of(tmp_path, "maca-2.32.0") == ""
+
+
+def test_a_process_that_ended_and_was_not_heard_of_by_its_parent_is_nobody(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        (tmp_path / "7").symlink_to(f"/proc/{ended.pid}")
+        assert user_of(tmp_path, "maca-2.32.0") == ""
+    finally:
+        ended.wait()
 
 
 def test_in_doubt_somebody_uses_it(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ which may keep a folder for somebody who uses another one of that name; in doubt
 
 from __future__ import annotations
 
+import errno
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +37,9 @@ def user_of(proc: Path, name: str) -> str:
         except _GONE:
             continue
         except OSError as error:
+            if error.errno == errno.EINVAL:
+                # It is ending and has no mounts any more; only its parent has not heard of it yet.
+                continue
             return _doubt(f"process {process} cannot be looked at ({error.strerror})")
     return ""
 

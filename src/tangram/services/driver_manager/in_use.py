@@ -7,7 +7,6 @@ which may keep a folder for somebody who uses another one of that name; in doubt
 from __future__ import annotations
 
 import errno
-import errno
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -77,14 +77,3 @@ def test_in_doubt_somebody_uses_it(tmp_path: Path) -> None:
     (folder / "mountinfo").unlink()
     (folder / "mountinfo").mkdir()
     assert "process 7 cannot be looked at" in user_of(tmp_path, "maca-2.32.0")
-
-
-@pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="needs a Linux kernel")
-def test_a_process_that_has_ended_and_was_not_asked_how_uses_nothing(tmp_path: Path) -> None:
-    ended = subprocess.Popen(["/bin/true"])
-    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-    try:
-        (tmp_path / str(ended.pid)).symlink_to(f"/proc/{ended.pid}")
-        assert user_of(tmp_path, "maca-2.32.0") == ""
-    finally:
-        ended.wait()

@@ -228,7 +228,11 @@ def test_a_true_archive_by_another_hand_is_taken(tmp_path: Path) -> None:
     assert inspected(with_layer(tmp_path / "x.tar", members, {"payload/maca/l": "x"})).version == "1"
 
 
-@pytest.mark.parametrize("blob", [b"", b"\x1f\x8b", gzip.compress(b"no archive"), b"hello"])
+@pytest.mark.parametrize(
+    "blob",
+    [b"", b"\x1f\x8b", gzip.compress(b"no archive"), b"hello"],
+    ids=["nothing", "cut off", "no archive", "not compressed"],
+)
 def test_a_layer_that_cannot_be_unpacked_is_said(tmp_path: Path, blob: bytes) -> None:
     with pytest.raises(ImagesError, match=r"cannot be unpacked|is no payload"):
         inspected(with_blob(tmp_path / "x.tar", blob))

@@ -113,6 +113,22 @@ def sentence(*nodes: NodeView, policy: UpgradePolicy = USUAL, now: dt.datetime =
             [(Forget, "n1")],
             id="failed once, runs now",
         ),
+        pytest.param(
+            node(
+                driver=wishing("1.0", phase=Phase.READY, wanted="1.0"),
+                upgrade=held(phase=UpgradePhase.FAILED),
+            ),
+            [(Forget, "n1")],
+            id="failed for what nobody wants any more",
+        ),
+        pytest.param(
+            node(
+                driver=wishing("1.0", phase=Phase.READY, wanted="1.0", code="payload-absent"),
+                upgrade=held(phase=UpgradePhase.FAILED),
+            ),
+            [],
+            id="failed, and the payload is not there at the moment",
+        ),
     ],
 )
 def test_a_node_is_begun_only_if_it_wishes_and_is_nobody_elses(

@@ -170,10 +170,16 @@ def _forget(view: NodeView) -> Iterator[Step]:
     if view.turn is not None and not working:
         # Somebody removed our note by hand. A turn that nobody watches over must not be taken.
         keys.append(TURN)
-    if view.upgrade is not None and view.driver is not None and view.driver.running == view.upgrade.to:
+    if view.upgrade is not None and view.driver is not None and _is_past(view.driver, view.upgrade):
         keys.append(UPGRADE)
     if keys:
         yield Forget(view=view, keys=tuple(keys))
+
+
+def _is_past(state: DriverState, upgrade: Upgrade) -> bool:
+    """Whether the note about an upgrade tells nobody anything more: it came about, or is not wanted any more."""
+    content = state.phase is Phase.READY and not state.code and state.running == state.wanted
+    return state.running == upgrade.to or (upgrade.phase is UpgradePhase.FAILED and content)
 
 
 def _held(view: NodeView, upgrade: Upgrade, policy: UpgradePolicy, now: dt.datetime) -> _Judged:

@@ -338,6 +338,20 @@ def test_a_payload_for_another_kernel_names_both(host: Host) -> None:
     assert f"has modules for {KERNEL}, and this node runs 6.1.0" in host.state.why
 
 
+def test_a_payload_that_does_not_fit_is_said_though_the_driver_before_it_goes_on(host: Host) -> None:
+    installed(host)
+    host.stage("2.33.0", architecture="arm64")
+    host.start()
+    host.run()
+    assert (host.state.phase, host.state.running, host.state.code) == (
+        Phase.READY,
+        "2.32.0",
+        "wrong-architecture",
+    )
+    assert "2.33.0 is for arm64" in host.state.why
+    assert host.kernel.calls == ["load 2.32.0"]
+
+
 def test_a_full_disk_is_said_with_numbers_and_tried_again(host: Host) -> None:
     host.stage("2.32.0")
     host.disk.full = True

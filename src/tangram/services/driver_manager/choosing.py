@@ -21,6 +21,9 @@ from tangram.services.driver_manager.versions import is_newer
 from tangram.wire.operator.node_states import Source
 from tangram.wire.operator.policies import DeployPolicy
 
+ABSENT: Final = "payload-absent"
+"""Of a payload that is still being brought; if it cannot be, its own pod says why."""
+
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     target: Target = NOTHING
@@ -67,7 +70,12 @@ def choose(facts: Facts) -> Choice:
         host=_host(facts),
         host_version=_host_version(facts),
     )
-    return _POLICIES[facts.policy](sides)
+    choice = _POLICIES[facts.policy](sides)
+    refused = facts.payload
+    if not isinstance(refused, Problem) or refused.code == ABSENT or choice.target.source is not Source.CLOUD:
+        return choice
+    # What runs goes on without its image; that the next one is no good must be said all the same.
+    return msgspec.structs.replace(choice, problem=choice.problem or refused)
 
 
 def failure_of(facts: Facts, target: Target) -> Failed | None:

@@ -5,6 +5,7 @@ program reading it sees no half of an answer.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -203,13 +204,15 @@ def test_demand_that_admission_refuses() -> None:
     assert "whose pod default/p is refused" in sentence
 
 
-def test_an_answer_that_cannot_be_written(files: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["kept until the end", "written at once"])
+def test_an_answer_that_cannot_be_written(files: Path, unbuffered: str) -> None:
     command = Path(sys.executable).with_name("tangram")
     with Path("/dev/full").open("w") as full:
         answer = subprocess.run(
             [command, "explain", "-f", files / "pod.yaml", "--cluster", files / "cluster.yaml"],
             stdout=full,
             stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
             check=False,
             text=True,
             timeout=60,

@@ -88,11 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InputError as error:
         _fail(str(error))
     except BrokenPipeError:
-        # The reader has seen enough, as in `tangram explain ... | head`; Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough, as in `tangram explain ... | head`.
+        _write_no_more()
         sys.exit(0)
     except OSError as error:
         # Every file is read where its name is known; what is left is an answer that cannot be written.
+        _write_no_more()
         _fail(f"the answer cannot be written ({error.strerror}): send it somewhere else.")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -107,6 +108,11 @@ def _open_what_is_closed() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - the same
+
+
+def _write_no_more() -> None:
+    """What is still to be written goes nowhere: Python would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(sentence: str) -> NoReturn:

@@ -113,8 +113,9 @@ def _description(folder: Path, image: str) -> bytes:
         return (folder / FILE).read_bytes()
     except FileNotFoundError:
         why = (
-            f"the payload {image} is not on this node yet: its pod copies it to {folder}; if this stays, look whether "
-            "the image can be pulled (kubectl describe pod, of metax-payloads) and has /payload/payload.json"
+            f"the payload {image} is not on this node yet: its pod copies it to {folder.name} in the node's folder of "
+            "payloads; if this stays, look whether the image can be pulled (kubectl describe pod, of metax-payloads) "
+            "and has /payload/payload.json"
         )
         raise ProblemError("payload-absent", why) from None
     except OSError as error:

@@ -189,7 +189,7 @@ def _check_room(disk: Disk, staged: Staged) -> None:
     if free < staged.size + SPARE:
         raise ProblemError(
             "disk-full",
-            f"{staged.image} needs {_mib(staged.size + SPARE)} MiB in {OPT} and {_mib(free)} MiB are free: make room, "
+            f"{staged.image} needs {_mib(staged.size + SPARE)} MiB in {OPT} and {free >> 20} MiB are free: make room, "
             "it is tried again",
         )
 

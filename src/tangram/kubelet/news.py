@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import NoReturn
 
 
 class News:
@@ -30,3 +32,11 @@ class News:
                 while self.edition == edition:
                     self._next = self._next or asyncio.Event()
                     await self._next.wait()
+
+    async def keep_looking(self, look: Callable[[], Awaitable[float]]) -> NoReturn:
+        """Look again and again. Each look says for how many seconds it is good unless there is news; 0 for none."""
+        while True:
+            edition = self.edition
+            pause = await look()
+            if pause:
+                await self.after(edition, pause)

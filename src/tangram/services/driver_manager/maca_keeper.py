@@ -63,11 +63,7 @@ class MacaKeeper:
         self._news.announce()
 
     async def run(self) -> None:
-        while True:
-            edition = self._news.edition
-            pause = await self.round()
-            if pause:
-                await self._news.after(edition, pause)
+        await self._news.keep_looking(self.round)
 
     async def round(self) -> float:
         """One look and at most one payload. Seconds until the next is due, unless there is news."""

@@ -106,11 +106,7 @@ class Manager:
         self._news.announce()
 
     async def run(self) -> None:
-        while True:
-            edition = self._news.edition
-            pause = await self.round()
-            if pause:
-                await self._news.after(edition, pause)
+        await self._news.keep_looking(self.round)
 
     async def round(self) -> float:
         """One look and at most one step. Seconds until the next is due, unless there is news."""

@@ -1,0 +1,1 @@
+"""The pages, one module each (`tangram.web.page` says what a page is)."""

@@ -1,0 +1,202 @@
+"""The cluster as the scheduler last told it, with the sums that every page shows.
+
+One picture serves every viewer, so it holds everything and hides nothing: whoever shows a part of it narrows it by the
+viewer's sight. It is moved along by answers of `/view` and never rebuilt while the same scheduler answers. When nobody
+answers it stays as it was, and says how old it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from tangram.reports.status_shape import (
+    CORDONED,
+    FREE,
+    READY,
+    UNHEALTHY,
+    NodeStatus,
+)
+from tangram.reports.view_shape import IdleRoom, Rules, View, WaitingPod
+
+STALE_S: Final = 10.0
+"""From this age on pages say how old they are."""
+
+
+class Sums(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all nodes, or of one: the totals of `tangram status`."""
+
+    nodes: int = 0
+    cards: int = 0
+    cards_free: int = 0
+    """On nodes that take pods."""
+    cards_unhealthy: int = 0
+    cards_cordoned: int = 0
+    memory: int = 0
+    memory_used: int = 0
+    compute: float = 0.0
+    compute_used: float = 0.0
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What one answer changed, for whoever keeps a history or tells browsers."""
+
+    version: int
+    at: float
+    fresh: bool
+    """The first answer of another scheduler process: what is missing from it is gone, and nothing in it is news."""
+    nodes: Sequence[tuple[NodeStatus | None, NodeStatus | None]]
+    """Before and after of each."""
+    waiting: Sequence[tuple[WaitingPod | None, WaitingPod | None]]
+
+
+class Picture:
+    def __init__(self) -> None:
+        self.nodes: Final[dict[str, NodeStatus]] = {}
+        """By name. Read only for everybody but `take`."""
+        self.waiting: Final[dict[str, WaitingPod]] = {}
+        """By uid, in the order in which they were told of."""
+        self.untold_waiting = 0
+        self.version = 0
+        """Grows with everything that changes; 0 before the first answer."""
+        self.complete = False
+        """Everything was told once."""
+        self.at = 0.0
+        self.behind_s = 0.0
+        self.active = False
+        self.room: IdleRoom | None = None
+        self.rules: Rules | None = None
+        self.trouble = ""
+        """Why the scheduler does not answer; empty while it does."""
+        self.listeners: Final[list[Callable[[Change], None]]] = []
+        self._epoch = ""
+        self._told = 0
+        self._versions: dict[str, int] = {}
+        self._waiting_version = 0
+        self._sums = Sums()
+
+    @property
+    def epoch(self) -> str:
+        """What to ask for next, with `told`."""
+        return self._epoch
+
+    @property
+    def told(self) -> int:
+        return self._told
+
+    @property
+    def sums(self) -> Sums:
+        return self._sums
+
+    @property
+    def waiting_version(self) -> int:
+        """At which `version` the pods that wait were last others."""
+        return self._waiting_version
+
+    def version_of(self, node: str) -> int:
+        """At which `version` that node was last another; 0 for one that is not known."""
+        return self._versions.get(node, 0)
+
+    def changed_since(self, version: int) -> list[str]:
+        """Names of nodes that changed after that version, those that are gone among them."""
+        return [name for name, at in self._versions.items() if at > version]
+
+    def age(self, now: float) -> float:
+        """How many seconds ago this was true."""
+        return max(0.0, now - self.at) + self.behind_s
+
+    def stale(self, now: float) -> bool:
+        return self.version == 0 or bool(self.trouble) or self.age(now) > STALE_S
+
+    def take(self, view: View) -> Change:
+        """Move along by one answer."""
+        fresh = view.epoch != self._epoch
+        if fresh:
+            self._epoch, self.complete, self.rules = view.epoch, False, view.rules
+        self._told, self.at, self.behind_s, self.active = view.version, view.at, view.behind_s, view.active
+        self.room = view.room or self.room
+        self.rules = view.rules or self.rules
+        self.untold_waiting = view.untold_waiting
+        gone = [*view.gone_nodes, *(self._unsaid(view) if fresh else ())]
+        nodes = self._take_nodes(view.nodes, gone)
+        waiting = self._take_waiting(view, fresh=fresh)
+        if nodes or waiting or self.version == 0 or (not view.more and not self.complete):
+            self.version += 1
+        for before, after in nodes:
+            known = after or before
+            if known is not None:
+                self._versions[known.node] = self.version
+        if waiting:
+            self._waiting_version = self.version
+        self.complete = self.complete or not view.more
+        change = Change(version=self.version, at=view.at, fresh=fresh, nodes=nodes, waiting=waiting)
+        for listener in self.listeners:
+            listener(change)
+        return change
+
+    def _unsaid(self, view: View) -> list[str]:
+        """Of another process's first answer: whatever it does not name again is told by its later ones."""
+        named = {node.node for node in view.nodes}
+        return [name for name in self.nodes if name not in named]
+
+    def _take_nodes(
+        self, nodes: Sequence[NodeStatus], gone: Sequence[str]
+    ) -> list[tuple[NodeStatus | None, NodeStatus | None]]:
+        moved: list[tuple[NodeStatus | None, NodeStatus | None]] = []
+        for name in gone:
+            before = self.nodes.pop(name, None)
+            if before is not None:
+                moved.append((before, None))
+        for node in nodes:
+            before = self.nodes.get(node.node)
+            if before != node:
+                self.nodes[node.node] = node
+                moved.append((before, node))
+        for before, after in moved:
+            self._sums = _added(_added(self._sums, before, -1), after, 1)
+        return moved
+
+    def _take_waiting(
+        self, view: View, *, fresh: bool
+    ) -> list[tuple[WaitingPod | None, WaitingPod | None]]:
+        named = {pod.uid for pod in view.waiting}
+        gone = [*view.gone_waiting, *((uid for uid in self.waiting if uid not in named) if fresh else ())]
+        moved: list[tuple[WaitingPod | None, WaitingPod | None]] = []
+        for uid in gone:
+            before = self.waiting.pop(uid, None)
+            if before is not None:
+                moved.append((before, None))
+        for pod in view.waiting:
+            before = self.waiting.get(pod.uid)
+            if before != pod:
+                self.waiting[pod.uid] = pod
+                moved.append((before, pod))
+        return moved
+
+
+def sums_of(nodes: Mapping[str, NodeStatus]) -> Sums:
+    """The same from nothing, for a part of the nodes."""
+    sums = Sums()
+    for node in nodes.values():
+        sums = _added(sums, node, 1)
+    return sums
+
+
+def _added(sums: Sums, node: NodeStatus | None, sign: int) -> Sums:
+    if node is None:
+        return sums
+    return Sums(
+        nodes=sums.nodes + sign,
+        cards=sums.cards + sign * len(node.cards),
+        cards_free=sums.cards_free + sign * sum(card.state == FREE for card in node.cards)
+        if node.state == READY
+        else sums.cards_free,
+        cards_unhealthy=sums.cards_unhealthy + sign * sum(card.state == UNHEALTHY for card in node.cards),
+        cards_cordoned=sums.cards_cordoned + sign * sum(card.state == CORDONED for card in node.cards),
+        memory=sums.memory + sign * node.memory,
+        memory_used=sums.memory_used + sign * node.memory_used,
+        compute=sums.compute + sign * node.compute,
+        compute_used=round(sums.compute_used + sign * node.compute_used, 4),
+    )

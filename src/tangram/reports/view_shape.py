@@ -1,9 +1,9 @@
 """What the scheduler tells a dashboard: its own view of the cluster, first whole and then what changed.
 
 The records of nodes are those of `tangram status -o json`, so a number on a page and the one a command prints are the
-same field of the same record. An answer is bounded; whoever asks with the last `version` gets what came after it. Within
-`view/v1` fields are added, never renamed or taken away. Names of pods are told only to who may read all of them, and it
-is on them to show each person what that person may see.
+same field of the same record. An answer is bounded; whoever asks with the last `version` gets what came after it.
+Within `view/v1` fields are added, never renamed or taken away. Names of pods are told only to who may read all of
+them, and it is on them to show each person what that person may see.
 """
 
 from __future__ import annotations
@@ -117,6 +117,18 @@ class CardSet(msgspec.Struct, frozen=True, kw_only=True):
     """What taking them costs those that are left, in the unit of `score`."""
 
 
+class CardPlace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a card sits and how it is run, beyond what `status` says of it."""
+
+    index: int
+    uuid: str
+    numa: int = -1
+    """-1 when unknown."""
+    bdf: str = ""
+    qos: str = ""
+    """The policy that its slices run under, or the node says it runs; empty for a vendor or a card without."""
+
+
 class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
     """One answer of `/view/nodes/NAME`."""
 
@@ -130,6 +142,8 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
     cpu_milli: int | None
     host_memory: int | None
     problems: list[str]
+    places: list[CardPlace] = []
+    """Of each card. One that is not named sits nobody knows where."""
     pod: str = ""
     sets: list[CardSet] = []
     """For that pod: what it holds or would be given, then the runner-up. Empty where there was nothing to choose."""

@@ -117,18 +117,6 @@ class CardSet(msgspec.Struct, frozen=True, kw_only=True):
     """What taking them costs those that are left, in the unit of `score`."""
 
 
-class CardPlace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a card sits and how it is run, beyond what `status` says of it."""
-
-    index: int
-    uuid: str
-    numa: int = -1
-    """-1 when unknown."""
-    bdf: str = ""
-    qos: str = ""
-    """The policy that its slices run under, or the node says it runs; empty for a vendor or a card without."""
-
-
 class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
     """One answer of `/view/nodes/NAME`."""
 
@@ -142,8 +130,6 @@ class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
     cpu_milli: int | None
     host_memory: int | None
     problems: list[str]
-    places: list[CardPlace] = []
-    """Of each card. One that is not named sits nobody knows where."""
     pod: str = ""
     sets: list[CardSet] = []
     """For that pod: what it holds or would be given, then the runner-up. Empty where there was nothing to choose."""

@@ -50,6 +50,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Sequence[tuple[NodeStatus | None, NodeStatus | None]]
     """Before and after of each."""
     waiting: Sequence[tuple[WaitingPod | None, WaitingPod | None]]
+    complete: bool = True
+    """Everything was told once. Until then what is missing may be told by the next answer."""
+    sums: Sums = Sums()
+    """After it, as the next two."""
+    room: IdleRoom | None = None
+    waiting_now: int = 0
 
 
 class Picture:
@@ -131,7 +137,17 @@ class Picture:
         if waiting:
             self._waiting_version = self.version
         self.complete = self.complete or not view.more
-        change = Change(version=self.version, at=view.at, fresh=fresh, nodes=nodes, waiting=waiting)
+        change = Change(
+            version=self.version,
+            at=view.at,
+            fresh=fresh,
+            nodes=nodes,
+            waiting=waiting,
+            complete=self.complete,
+            sums=self._sums,
+            room=self.room,
+            waiting_now=len(self.waiting) + self.untold_waiting,
+        )
         for listener in self.listeners:
             listener(change)
         return change

@@ -238,6 +238,15 @@ _MONITORING: Final = closed(
             }
         ),
         "dashboards": closed({"enabled": SWITCH, "labels": _LABELS}),
+        "rules": closed(
+            {
+                "enabled": SWITCH,
+                "labels": _LABELS,
+                "runbooks": text(
+                    "the address of a page, such as https://wiki.example.com/runbooks", r"https?://[^\s#]+"
+                ),
+            }
+        ),
     }
 )
 

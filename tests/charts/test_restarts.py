@@ -69,6 +69,9 @@ RESTARTED: dict[str, set[str]] = {
     "monitoring.serviceMonitor.with-gpu-aware": NOBODY,
     "monitoring.dashboards.enabled": NOBODY,
     "monitoring.dashboards.labels": NOBODY,
+    "monitoring.rules.enabled": NOBODY,
+    "monitoring.rules.labels": NOBODY,
+    "monitoring.rules.runbooks": NOBODY,
     # What the operator is asked for stands in its object, which it follows.
     **dict.fromkeys(("driver", "maca", "runtime", "gpuScheduler"), NOBODY),
     "operator.replicas": NOBODY,

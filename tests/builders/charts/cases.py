@@ -227,6 +227,7 @@ OF_TANGRAM: Final[dict[str, Values]] = {
     },
     "monitoring.serviceMonitor.enabled": {"monitoring": {"serviceMonitor": {"enabled": True}}},
     "monitoring.dashboards.enabled": {"monitoring": {"dashboards": {"enabled": True}}},
+    "monitoring.rules.enabled": {"monitoring": {"rules": {"enabled": True}}},
 }
 OF_OPERATOR: Final[dict[str, Values]] = {
     "driver.deployPolicy": {"driver": {"deployPolicy": "Never", "payload": {"version": ""}}},
@@ -310,6 +311,10 @@ _BESIDE_TANGRAM: Final[dict[str, dict[str, Values]]] = {
         "monitoring.dashboards.labels": {
             "monitoring": {"dashboards": {"labels": {"grafana_dashboard": "gpu"}}}
         },
+    },
+    "monitoring.rules.enabled": {
+        "monitoring.rules.labels": {"monitoring": {"rules": {"labels": {"release": "prometheus"}}}},
+        "monitoring.rules.runbooks": {"monitoring": {"rules": {"runbooks": "https://wiki.example.com/gpu"}}},
     },
 }
 _OF_SCHEDULER: Final = (

@@ -1,4 +1,4 @@
-"""As much of PromQL as our dashboards use, read to know which series a query asks for and which labels come out.
+"""As much of PromQL as our dashboards and alerts use, read to know which series a query asks for and which labels come out.
 
 It refuses what Prometheus would refuse or answer with nothing: a metric or label that nobody tells, a label summed away
 and asked for later, two sides of a division that never match, a rate without a range.
@@ -20,7 +20,9 @@ _TOKEN: Final = re.compile(
 _SUMS: Final = frozenset({"sum", "max", "min", "avg", "count"})
 _CHOOSE: Final = frozenset({"topk", "bottomk"})
 _RATES: Final = frozenset({"rate", "increase"})
-_BINARY: Final = frozenset({"+", "-", "*", "/", "==", "!=", ">", "<", ">=", "<=", "or"})
+_OF_GAUGES: Final = frozenset({"delta"})
+_OF_COUNTERS: Final = ("_total", "_bucket", "_count", "_sum")
+_BINARY: Final = frozenset({"+", "-", "*", "/", "==", "!=", ">", "<", ">=", "<=", "or", "and"})
 _MATCH: Final = frozenset({"=", "!=", "=~", "!~"})
 
 Labels = frozenset[str] | None
@@ -60,9 +62,11 @@ class _Reading:
         left = self._term()
         while (sign := self._peek()) in _BINARY:
             self._take()
+            on = self._names() if self._peek() == "on" and self._take() else None
             right = self._term()
             both = left is not None and right is not None
-            if both and sign != "or" and left != right:
+            matched = left == right if on is None else on <= (left or on) and on <= (right or on)
+            if both and sign != "or" and not matched:
                 raise self._wrong(f"{sign} never matches {_shown(left)} with {_shown(right)}")
             left = right if left is None else left
         return left
@@ -97,8 +101,14 @@ class _Reading:
 
     def _call(self, word: str) -> Labels:
         self._expect("(")
-        if word in _RATES:
-            found: Labels = self._selector(self._take(), ranged=True)
+        if word in _RATES or word in _OF_GAUGES:
+            metric = self._take()
+            if metric.endswith(_OF_COUNTERS) != (word in _RATES):
+                raise self._wrong(f"{word} is not for {metric}: counters have a rate, gauges a delta")
+            found: Labels = self._selector(metric, ranged=True)
+        elif word == "absent":
+            self.expression()
+            found = frozenset()
         elif word == "histogram_quantile":
             self._take()
             self._expect(",")
@@ -132,8 +142,6 @@ class _Reading:
             raise self._wrong(f"{metric} {'needs a' if ranged else 'has a needless'} range")
         if ranged:
             self._take()
-            if not metric.endswith(("_total", "_bucket", "_count", "_sum")):
-                raise self._wrong(f"{metric} is no counter")
         return self._series[metric]
 
     def _names(self) -> frozenset[str]:

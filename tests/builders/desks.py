@@ -57,6 +57,16 @@ class ScriptedDesk:
         self.nodes = tuple(nodes)
         return await self._answer("explain_manifest", body, caller)
 
+    async def view(self, epoch: str, since: str, wait: str) -> Reply:
+        return await self._answer("view", f"{epoch} {since} {wait}".encode())
+
+    async def view_node(self, name: str, pod: str) -> Reply:
+        return await self._answer("view_node", f"{name} {pod}".encode())
+
+    def end_waiting(self) -> None:
+        if self.wait is not None:
+            self.wait.set()
+
     async def device_summaries(self, node: str | None) -> Reply:
         return await self._answer("device_summaries", (node or "").encode())
 

@@ -32,7 +32,7 @@ we first, we could close it just as a question is on its way, and a POST is not 
 WRITE_LIMIT_S: Final = 10.0
 """How long a client may take to read its answer."""
 LONGEST_HEADER: Final = 20 * KIBI
-"""Tokens of people with many groups are long."""
+"""Tokens of people with many groups are long, and so is a question that names many namespaces."""
 LINGER_S: Final = 1.0
 """How long the rest of a body that nobody wants is taken, so that its sender hears why."""
 END_LIMIT_S: Final = 3.0
@@ -66,6 +66,7 @@ async def serving_app(
         app,
         access_log=None,
         logger=_strangers,
+        max_line_size=LONGEST_HEADER,
         max_field_size=LONGEST_HEADER,
         lingering_time=LINGER_S,
         keepalive_timeout=QUIET_LIMIT_S,

@@ -51,6 +51,8 @@ class Ledger:
         self.moved: Callable[[Tenant, int], None] = _nobody
         """Told of every tenant that begins (1) or ceases (-1) to hold something, bound or promised."""
         self._names_moved = False
+        self.roster = 0
+        """Grows with every node that comes or goes."""
 
     # --- nodes ---------------------------------------------------------------------------------------------------
 
@@ -61,6 +63,8 @@ class Ledger:
             return
         if home is not None:
             self._forget_cells(home)
+        else:
+            self.roster += 1
         if home is not None and len(node.cards) <= self.columns.width:
             row = home.row
         else:
@@ -87,6 +91,7 @@ class Ledger:
         home = self._homes.pop(name, None)
         if home is None:
             return
+        self.roster += 1
         del self._row_of[name]
         self._forget_cells(home)
         self._vacate(home)
@@ -222,6 +227,16 @@ class Ledger:
     def stale(self, rows: Rows, seen: Int64s) -> Rows:
         """Those of the rows that changed after the clock readings in `seen`, which is indexed by row."""
         return rows[self._row_clock[rows] > seen[rows]]
+
+    @property
+    def clock(self) -> int:
+        """Grows with whatever changes what a node has or who holds it."""
+        return self._clock
+
+    def changed_after(self, clock: int) -> list[NodeName]:
+        """Nodes that changed after that reading of the clock. Those that are gone are not among them."""
+        rows = np.flatnonzero(self._row_clock[: len(self._name_at)] > clock).tolist()
+        return [name for row in rows if self._row_of.get(name := self._name_at[row]) == row]
 
     def node_at(self, row: int) -> Node:
         """The node of a live row."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER
 from tangram.engine.demand import Demand
 from tangram.engine.frag import FragScores
 from tangram.engine.holdings import Charge, Holding
 from tangram.engine.ledger import Ledger
-from tangram.model.cards import Card
+from tangram.model.cards import AppClass, Card
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import AskKind
@@ -36,8 +37,10 @@ from tangram.reports.status_shape import (
 )
 from tangram.units.ids import CardUuid, PodUid, natural_key
 
+_CLASSES: Final = [(str(each), CLASS_NUMBER[each]) for each in AppClass]
 _NOT_READY_TAINTS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _TERMINATING: Final = "Terminating"
+_NO_PHASES: Final[Mapping[PodUid, str]] = {}
 
 
 class Scene(NamedTuple):
@@ -58,7 +61,7 @@ def status_of(scene: Scene, *, namespace: str | None = None) -> StatusReport:
     """The whole cluster; with a namespace, no pods but its own are named."""
     phases = {pod.ref.uid: _TERMINATING if pod.terminating else str(pod.phase) for pod in scene.pods}
     everything = sorted(scene.ledger.nodes(), key=lambda node: natural_key(node.name))
-    nodes = [_node(scene.ledger, node, phases, namespace) for node in everything if node.cards]
+    nodes = [node_status(scene.ledger, node, phases, namespace) for node in everything if node.cards]
     asked = [each for each in scene.pending if namespace in (None, each[0].namespace)]
     pending = pending_pods(scene.ledger, asked, scene.demand)
     return StatusReport(
@@ -72,7 +75,10 @@ def status_of(scene: Scene, *, namespace: str | None = None) -> StatusReport:
     )
 
 
-def _node(ledger: Ledger, node: Node, phases: Mapping[PodUid, str], namespace: str | None) -> NodeStatus:
+def node_status(
+    ledger: Ledger, node: Node, phases: Mapping[PodUid, str] = _NO_PHASES, namespace: str | None = None
+) -> NodeStatus:
+    """One node, with its cards and whoever is on them."""
     found: dict[int, list[tuple[Holding, Charge]]] = {}
     for holding in ledger.holdings_on(node.name):
         for charge in holding.charges:
@@ -121,7 +127,19 @@ def _card(
         slots_used=sum(charge.slots for _, charge in held),
         holders=sorted(holders, key=lambda holder: natural_key(holder.pod)),
         other_holders=len(held) - len(holders),
+        numa=card.numa,
+        qos=_qos(card, held),
+        app_class=", ".join(
+            name for name, number in _CLASSES if any(each.app_class == number for _, each in held)
+        ),
     )
+
+
+def _qos(card: Card, held: Iterable[tuple[Holding, Charge]]) -> str:
+    """What the tenants hold the card to; nobody but the node knows it where they leave it open."""
+    pins = {charge.qos for _, charge in held}
+    pinned = next((policy for policy, number in QOS_NUMBER.items() if number in pins), card.announced_qos)
+    return "" if pinned is None else pinned
 
 
 def _card_state(card: Card, *, used: bool) -> str:
@@ -145,6 +163,7 @@ def _holder(holding: Holding, charge: Charge, card: CardUuid, phases: Mapping[Po
         whole=any(share.kind is AskKind.WHOLE for share in shares),
         phase=phases.get(tenant.pod.uid, ""),
         guessed=tenant.guessed,
+        slots=charge.slots,
     )
 
 

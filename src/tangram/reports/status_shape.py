@@ -37,6 +37,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """As Kubernetes says it, or `Terminating`; empty where a cluster file says nothing of it."""
     guessed: bool = False
     """Nobody wrote down which cards it has."""
+    slots: int = 1
+    """Of the card's: how many virtual functions or shared places it has of it."""
 
 
 class CardStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,12 @@ class CardStatus(msgspec.Struct, frozen=True, kw_only=True):
     holders: list[Holder]
     other_holders: int = 0
     """Pods of namespaces that were not asked about."""
+    numa: int = -1
+    """-1 when nobody said."""
+    qos: str = ""
+    """The policy its slices run, or the one its node announces; empty where there is none."""
+    app_class: str = ""
+    """Of its slices: `online`, `offline`, `online, offline` for both; empty for unclassed ones and none at all."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from builders.desks import ScriptedDesk, ask
+from builders.waiting import until
 from tangram.daemon.certificates import issue
 from tangram.daemon.endpoints import Address
 from tangram.daemon.serving_identity import ServingIdentity
-from tangram.daemon.web_serving import serving_app
+from tangram.daemon.web_serving import END_LIMIT_S, serving_app
 from tangram.kube.rights import RightsUnknown, User
 from tangram.services.scheduler.desk import Caller
-from tangram.services.scheduler.outside import outside_app
+from tangram.services.scheduler.outside import MOST_ONLY, outside_app
 from testbed.certificates import Authority
 
 HERE = Address("127.0.0.1", 0)
@@ -91,7 +92,8 @@ async def test_without_a_named_authority_there_are_no_verbs(verb: str) -> None:
     async with outside("get pods a") as (desk, _rights, address):
         status, told = sentence(await ask(address, f"/{verb}", b"{}", headers=bearer("ann")))
         summaries = "/apis/v1/plugins/DeviceShare/nodeDeviceSummaries"
-        there = f"{summaries}, {summaries}/*, /explain, /guard, /healthz, /metrics, /readyz, /webhook"
+        there = f"{summaries}, {summaries}/*, /explain, /guard, /healthz, /metrics, /readyz, "
+        there += "/view, /view/nodes/*, /webhook"
         assert (status, told) == (404, f"there is no such path; there are {there}")
         assert not desk.asked
 
@@ -265,3 +267,85 @@ async def test_the_verbs_are_for_those_with_a_certificate_of_the_named_authority
         assert b'{"said":"review"}' in await call(address, "/webhook", client(None)), (
             "the API server shows none"
         )
+
+
+VIEWERS = ("list nodes", "list pods")
+
+
+async def test_the_view_is_for_those_who_may_list_nodes_and_all_pods() -> None:
+    async with outside("list nodes") as (desk, rights, address):
+        assert sentence(await ask(address, "/view", headers=bearer("ann"))) == (
+            403,
+            (
+                "'ann' may not list nodes and list pods of all namespaces, which /view needs; bind a role with "
+                "that right to the account"
+            ),
+        )
+        assert (await ask(address, "/view/nodes/gpu-1"))[0] == 401
+        rights.rights.update(VIEWERS)
+        assert (await ask(address, "/view?epoch=e.1&since=7&wait=20", headers=bearer("ann")))[0] == 200
+        assert (await ask(address, "/view", headers=bearer("ann")))[0] == 200
+        assert (await ask(address, "/view/nodes/gpu-1?pod=a/web-0", headers=bearer("ann")))[0] == 200
+    assert desk.asked == [("view", b"e.1 7 20"), ("view", b"  "), ("view_node", b"gpu-1 a/web-0")]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/view?since=1&since=2", "since is given 2 times: write it once, or leave it away"),
+        ("/view/nodes/GPU_1", "the node is 'GPU_1', which is no name in Kubernetes"),
+        ("/view/nodes/a?pod=web-0", "pod is 'web-0': write NAMESPACE/NAME, as kubectl shows them"),
+        ("/view/nodes/a?pod=A/../b", "pod is 'A/../b': write NAMESPACE/NAME, as kubectl shows them"),
+    ],
+)
+async def test_a_view_that_cannot_be_read_is_refused_before_anybody_is_asked(
+    path: str, expected: str
+) -> None:
+    async with outside(*VIEWERS) as (desk, _rights, address):
+        status, told = sentence(await ask(address, path, headers=bearer("ann")))
+    assert status == 400
+    assert told.startswith(expected)
+    assert not desk.asked
+
+
+async def test_whoever_waits_for_news_does_not_hold_up_the_end() -> None:
+    async with outside(*VIEWERS) as (desk, _rights, address):
+        desk.wait = asyncio.Event()
+        waiting = asyncio.create_task(ask(address, "/view?wait=20", headers=bearer("ann")))
+        await until(lambda: bool(desk.asked))
+        began = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - began < END_LIMIT_S
+    assert (await waiting)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("rights", "only", "seen"),
+    [
+        pytest.param((*VIEWERS, "get pods a"), "only=a&only=b", {"a", "b"}, id="an operator for somebody"),
+        pytest.param((*VIEWERS, "get pods a"), "only=", set(), id="for somebody who sees nothing"),
+        pytest.param(("get pods a",), "only=a&only=b", {"a"}, id="a tenant gains nothing by it"),
+        pytest.param(("get pods a",), "only=b", set(), id="a tenant sees less"),
+    ],
+)
+async def test_a_question_can_be_narrowed_and_never_widened(
+    rights: tuple[str, ...], only: str, seen: set[str]
+) -> None:
+    async with outside(*rights) as (desk, _rights, address):
+        assert (await ask(address, f"{EXPLAIN}&{only}", headers=bearer("ann")))[0] == 200
+        assert (await ask(address, f"/explain?namespace=a&{only}", b"{}", headers=bearer("ann")))[0] == 200
+    assert desk.callers == [Caller("ann", may_see_all=False, namespaces=frozenset(seen))] * 2
+
+
+async def test_what_a_question_is_narrowed_to_must_be_namespaces_and_few() -> None:
+    most = "".join(f"&only={number:x<63}" for number in range(MOST_ONLY))
+    async with outside("get pods a") as (desk, _rights, address):
+        assert sentence(await ask(address, f"{EXPLAIN}&only=A_b", headers=bearer("ann")))[0] == 400
+        assert (await ask(address, f"{EXPLAIN}{most}", headers=bearer("ann")))[0] == 200
+        assert sentence(await ask(address, f"{EXPLAIN}{most}&only=more", headers=bearer("ann"))) == (
+            400,
+            (
+                f"only is given with {MOST_ONLY + 1} namespaces: at most {MOST_ONLY} are looked at; name those "
+                "that matter to the question"
+            ),
+        )
+    assert len(desk.asked) == 1

@@ -31,6 +31,7 @@ from tangram.services.scheduler.telling import Telling
 from tangram.services.scheduler.verdicts import Stage, Verdicts, verdict_of_filter
 from tangram.services.scheduler.verdicts import Verdict as KeptVerdict
 from tangram.services.scheduler.victims import Victims
+from tangram.services.scheduler.viewing import Viewing
 from tangram.units.ids import NodeName
 from tangram.wire.errors import WireError
 from tangram.wire.extender import (
@@ -82,6 +83,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     victims: Victims
     second_looks: SecondLooks
     explaining: Explaining
+    viewing: Viewing
     summaries: DeviceSummaries
     verdicts: Verdicts
     telling: Telling
@@ -183,6 +185,15 @@ class Answering:
 
     async def explain_manifest(self, body: bytes, caller: Caller, nodes: Sequence[str] = ()) -> Reply:
         return await self._parts.explaining.manifest(body, caller, nodes)
+
+    async def view(self, epoch: str, since: str, wait: str) -> Reply:
+        return await self._parts.viewing.view(epoch, since, wait)
+
+    async def view_node(self, name: str, pod: str) -> Reply:
+        return await self._parts.viewing.node(name, pod)
+
+    def end_waiting(self) -> None:
+        self._parts.viewing.end()
 
     async def device_summaries(self, node: str | None) -> Reply:
         summaries = self._parts.summaries

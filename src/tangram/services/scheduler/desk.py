@@ -57,6 +57,18 @@ class Desk(Protocol):
         """Where the pods of some manifests would go, were they made now."""
         ...
 
+    async def view(self, epoch: str, since: str, wait: str) -> Reply:
+        """What changed since that version; waits up to so many seconds for something. All three may be anything."""
+        ...
+
+    async def view_node(self, name: str, pod: str) -> Reply:
+        """One node in full, with the sets of cards that were weighed for that pod, `namespace/name` or empty."""
+        ...
+
+    def end_waiting(self) -> None:
+        """Whoever waits for news is answered now: the door is about to close."""
+        ...
+
     async def device_summaries(self, node: str | None) -> Reply:
         """What koord-scheduler's debug API answers about a node's cards, or about those of every node."""
         ...

@@ -22,11 +22,11 @@ from tangram.reports import shape
 from tangram.reports.answering import Manner, Question, answer, describe
 from tangram.reports.asking import asked_of
 from tangram.reports.running import ended_report, running_report
-from tangram.reports.seeing import SOMEBODY, Sees
+from tangram.reports.seeing import Sees
 from tangram.services.scheduler.admissions import Admissions
 from tangram.services.scheduler.desk import Caller, Reply
 from tangram.services.scheduler.seen import Seen
-from tangram.services.scheduler.verdicts import Verdict, Verdicts
+from tangram.services.scheduler.verdicts import Verdicts, without_others
 from tangram.units.ids import NodeName, PodUid
 from tangram.wire import loose
 from tangram.wire.errors import WireError
@@ -169,7 +169,7 @@ class Explaining:
         return shape.LastVerdict(
             at=datetime.fromtimestamp(verdict.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             stage=verdict.stage,
-            sentence=_without_others(verdict, sees),
+            sentence=without_others(verdict, sees),
             words=dict(verdict.words),
             node=verdict.node,
             cards=list(verdict.cards),
@@ -204,14 +204,6 @@ class Explaining:
 
 def _seen_by(caller: Caller) -> Sees:
     return lambda namespace: caller.may_see_all or namespace in caller.namespaces
-
-
-def _without_others(verdict: Verdict, sees: Sees) -> str:
-    sentence = verdict.sentence
-    for pod in verdict.pods:
-        if not sees(pod.namespace):
-            sentence = sentence.replace(str(pod), SOMEBODY)
-    return sentence
 
 
 def _pods_in(body: bytes) -> tuple[Pod, ...]:

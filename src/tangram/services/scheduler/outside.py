@@ -1,10 +1,10 @@
-"""The door for everybody else: admission reviews, explain, metrics, and the verbs for a kube-scheduler elsewhere.
+"""The door for everybody else: reviews, explain, a dashboard's view, metrics, and a kube-scheduler elsewhere.
 
-Who may ask what is Kubernetes' own decision. Explain, Koordinator's device summaries and metrics want the bearer token
-of somebody with the right to read the same in Kubernetes, and the desk is told what else that person may see. Admission
-reviews need no proof: they change nothing, and say of a pod only what its author wrote. Filter and bind decide for the
-whole cluster, so from outside they need a certificate of the one authority that was named for it; without one there are
-no such paths.
+Who may ask what is Kubernetes' own decision. Explain, the view, Koordinator's device summaries and metrics want the
+bearer token of somebody with the right to read the same in Kubernetes, and the desk is told what else that person may
+see. Whoever asks on behalf of somebody else can narrow that sight (`only`) and never widen it. Admission reviews need
+no proof: they change nothing, and say of a pod only what its author wrote. Filter and bind decide for the whole
+cluster, so from outside they need a certificate of the one authority named for it; without one there are no such paths.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from aiohttp import web
 
 from tangram.daemon.web_asking import MEBI, Answering, NotAnswered, Paths, Reading, application
 from tangram.kube.rights import RightsUnknown, User
+from tangram.reports import view_shape
 from tangram.services.scheduler.desk import Caller, Desk, Reply
 from tangram.services.scheduler.doors import probes, response, verbs
 
@@ -28,6 +29,9 @@ SUMMARIES: Final = "/apis/v1/plugins/DeviceShare/nodeDeviceSummaries"
 """koord-scheduler's own path, which its users know."""
 NAMESPACES: Final = 16
 """In one question: each costs the API server a review of its own."""
+
+MOST_ONLY: Final = 256
+"""Namespaces that a question may be narrowed to. They cost no review, and have to fit into its first line."""
 
 _NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _POD = re.compile(r"(?=.{1,253}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
@@ -53,13 +57,28 @@ def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> we
 
     async def explain_pod(request: web.Request) -> web.Response:
         namespace, name = _one(request, "namespace", _NAMESPACE), _one(request, "pod", _POD)
-        caller = await reception.reader_of_pods(request, (namespace,))
+        caller = _narrowed(request, await reception.reader_of_pods(request, (namespace,)))
         return response(await desk.explain_pod(namespace, name, caller, request.query.getall("node", [])))
 
     async def explain_manifest(request: web.Request) -> web.Response:
-        caller = await reception.reader_of_pods(request, _namespaces(request))
+        caller = _narrowed(request, await reception.reader_of_pods(request, _namespaces(request)))
         body = await reading.body(request, MANIFEST_BODY)
         return response(await desk.explain_manifest(body, caller, request.query.getall("node", [])))
+
+    async def view(request: web.Request) -> web.Response:
+        asked = [_at_most_once(request, field) for field in ("epoch", "since", "wait")]
+        await reception.reader_of_nodes(request, "list")
+        return response(await desk.view(*asked))
+
+    async def view_node(request: web.Request) -> web.Response:
+        name, pod = request.path.rpartition("/")[2], _at_most_once(request, "pod")
+        _check("the node", name, _POD)
+        _check_pod(pod)
+        await reception.reader_of_nodes(request, "list")
+        return response(await desk.view_node(name, pod))
+
+    async def ending(_app: web.Application) -> None:
+        desk.end_waiting()
 
     async def every_summary(request: web.Request) -> web.Response:
         await reception.reader_of_nodes(request, "list")
@@ -80,12 +99,16 @@ def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> we
         "/webhook": {"POST": _review(desk.review, reading)},
         "/guard": {"POST": _review(desk.guard, reading)},
         "/explain": {"GET": _by_right(explain_pod), "POST": _by_right(explain_manifest)},
+        view_shape.PATH: {"GET": _by_right(view)},
+        f"{view_shape.NODE_PATH}/*": {"GET": _by_right(view_node)},
         SUMMARIES: {"GET": _by_right(every_summary)},
         f"{SUMMARIES}/*": {"GET": _by_right(one_summary)},
         "/metrics": {"GET": _by_right(metrics)},
     }
     behind_certificate: Paths = _certified(verbs(desk, reading)) if verbs_by_certificate else {}
-    return application({**paths, **behind_certificate, **probes(desk)})
+    app = application({**paths, **behind_certificate, **probes(desk)})
+    app.on_shutdown.append(ending)
+    return app
 
 
 def _review(ask: Callable[[bytes], Awaitable[Reply]], reading: Reading) -> Answering:
@@ -183,6 +206,26 @@ def _lacking(user: User, right: str, path: str) -> NotAnswered:
     )
 
 
+def _narrowed(request: web.Request, caller: Caller) -> Caller:
+    """Who asks on behalf of somebody names what that one may see with `only`, and is shown no more; an empty `only` is
+    nothing of others. It can take sight away and never give any.
+    """
+    only = request.query.getall("only", None)
+    if only is None:
+        return caller
+    named = frozenset(each for each in only if each)
+    if len(named) > MOST_ONLY:
+        raise NotAnswered(
+            400,
+            f"only is given with {len(named)} namespaces: at most {MOST_ONLY} are looked at; name those that matter "
+            "to the question",
+        )
+    for each in named:
+        _check("only", each, _NAMESPACE)
+    seen = named if caller.may_see_all else named & caller.namespaces
+    return Caller(caller.user, may_see_all=False, namespaces=seen)
+
+
 def _namespaces(request: web.Request) -> tuple[str, ...]:
     asked = tuple(dict.fromkeys(request.query.getall("namespace", ["default"])))
     if len(asked) > NAMESPACES:
@@ -204,6 +247,19 @@ def _one(request: web.Request, field: str, form: re.Pattern[str]) -> str:
         )
     _check(field, values[0], form)
     return values[0]
+
+
+def _at_most_once(request: web.Request, field: str) -> str:
+    values = request.query.getall(field, [])
+    if len(values) > 1:
+        raise NotAnswered(400, f"{field} is given {len(values)} times: write it once, or leave it away")
+    return values[0] if values else ""
+
+
+def _check_pod(pod: str) -> None:
+    namespace, slash, name = pod.partition("/")
+    if pod and not (slash and _NAMESPACE.fullmatch(namespace) and _POD.fullmatch(name)):
+        raise NotAnswered(400, f"pod is {pod!r:.80}: write NAMESPACE/NAME, as kubectl shows them")
 
 
 def _check(field: str, value: str, form: re.Pattern[str]) -> None:

@@ -35,7 +35,7 @@ from tangram.services.scheduler.quotas import Quotas
 from tangram.services.scheduler.reservations import Times
 from tangram.services.scheduler.reviewing import ReviewRules
 from tangram.services.scheduler.second_looks import SecondLooks
-from tangram.services.scheduler.seen import Seen
+from tangram.services.scheduler.seen import Seen, Waiting
 from tangram.services.scheduler.settings import SchedulerSettings
 from tangram.services.scheduler.state import State
 from tangram.services.scheduler.takeover import Takeover
@@ -43,6 +43,7 @@ from tangram.services.scheduler.telemetry import Figures, Telemetry, Written
 from tangram.services.scheduler.telling import Telling
 from tangram.services.scheduler.verdicts import Verdicts
 from tangram.services.scheduler.victims import Victims
+from tangram.services.scheduler.viewing import Viewing
 from tangram.units.ids import NodeName
 from tangram.wire.trust_policy import TrustedAccounts
 
@@ -104,7 +105,8 @@ class Scheduler:
             self.copies.nodes.objects, self._locks, self._waits_for_plugin, self._may_decide
         )
         self.copies.node_listeners.append(self._second_looks.changed)
-        self.state.arrived = self._nominator.wake
+        self._viewing: Final = Viewing(self.state, self._verdicts, self.leadership, clock)
+        self.state.arrived = self._arrived
         self.state.reservations.ended = self._telemetry.promise_ended
         self._exposition: Final = Exposition(
             self._telemetry.registry,
@@ -124,6 +126,7 @@ class Scheduler:
                 victims=Victims(self.state, self.leadership, self._preempting),
                 second_looks=self._second_looks,
                 explaining=Explaining(self.state, self._verdicts),
+                viewing=self._viewing,
                 summaries=DeviceSummaries(self.state.ledger),
                 verdicts=self._verdicts,
                 telling=telling,
@@ -236,6 +239,10 @@ class Scheduler:
             and uid in ("", known.ref.uid)
             and known.node in (None, node)
         )
+
+    def _arrived(self, waiting: Waiting) -> None:
+        self._viewing.arrived(waiting)
+        self._nominator.wake(waiting)
 
     def _pod_changed(self, change: Change[Seen]) -> None:
         if change.old is not None and (change.new is None or change.new.ended):

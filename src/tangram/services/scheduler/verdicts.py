@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from tangram.model.pods import PodRef
+from tangram.reports.seeing import SOMEBODY, Sees
 from tangram.services.scheduler.outcomes import Answered
 from tangram.services.scheduler.outcomes import Verdict as Answer
 from tangram.units.ids import CardUuid, NodeName, PodUid
@@ -132,6 +133,15 @@ def verdict_of_filter(answer: Answer, at: float) -> Verdict:
     return Verdict(
         at=at, stage=stage, sentence=answer.sentence, word=told, words=answer.words, fitting=answer.fitting
     )
+
+
+def without_others(verdict: Verdict, sees: Sees) -> str:
+    """Its sentence, in which no pod is named that the reader may not see."""
+    sentence = verdict.sentence
+    for pod in verdict.pods:
+        if not sees(pod.namespace):
+            sentence = sentence.replace(str(pod), SOMEBODY)
+    return sentence
 
 
 def _bounded(verdict: Verdict) -> Verdict:

@@ -1,0 +1,52 @@
+"""One node in full: its cards with their links, and for a pod the sets of cards that were weighed for it."""
+
+from __future__ import annotations
+
+from tangram.engine.hostrules import taint_text
+from tangram.model.nodes import Node
+from tangram.model.topology import PcieLevel
+from tangram.reports.status import node_status
+from tangram.reports.view_shape import CardSet, LinkView, NodeDetail
+from tangram.services.scheduler.state import State
+from tangram.units.ids import NodeName
+
+
+def node_detail(state: State, name: str, pod: str, at: float) -> NodeDetail | str:
+    """The node, or why there is nothing to tell of it."""
+    ledger = state.ledger
+    node = ledger.node(NodeName(name))
+    if node is None or not node.cards:
+        why = "there is no such node" if node is None else "it announces no cards"
+        return f"cannot tell of node {name}: {why}; 'tangram status' lists the nodes with cards"
+    return NodeDetail(
+        at=at,
+        node=node_status(ledger, node),
+        links=_links(node),
+        links_known=node.topology is not None,
+        labels=dict(node.labels),
+        taints=[taint_text(each) for each in node.taints],
+        cpu_milli=node.host.cpu_milli,
+        host_memory=node.host.memory,
+        problems=list(state.problems.get(node.name, ())),
+        pod=pod,
+        sets=_sets(state, node, pod),
+    )
+
+
+def _sets(_state: State, _node: Node, _pod: str) -> list[CardSet]:
+    return []
+
+
+def _links(node: Node) -> list[LinkView]:
+    numbers = [card.index for card in node.cards]
+    return [
+        LinkView(
+            a=numbers[link.a],
+            b=numbers[link.b],
+            kind=link.kind,
+            pcie=PcieLevel(link.pcie).name.lower().replace("_", "-"),
+            lanes=link.lanes,
+        )
+        for link in (node.topology.links if node.topology is not None else ())
+        if 0 <= link.a < link.b < len(numbers)
+    ]

@@ -8,13 +8,14 @@ no pods (a Service beside a Deployment) are passed over.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from tangram.model.pods import Pod
 from tangram.wire import loose
 from tangram.wire.errors import WireError, shown
 from tangram.wire.pods import read_pod
 
-_TEMPLATES = {
+TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": (),
     "Deployment": ("spec", "template"),
     "StatefulSet": ("spec", "template"),
@@ -23,6 +24,7 @@ _TEMPLATES = {
     "Job": ("spec", "template"),
     "CronJob": ("spec", "jobTemplate", "spec", "template"),
 }
+"""Per kind that makes pods, the way to what they are."""
 _LIST = "List"
 
 
@@ -32,7 +34,7 @@ def read_workload(manifest: Mapping[str, object]) -> tuple[Pod, ...]:
     Raises `WireError` when it is of a kind that makes none, or a list without a single member that does.
     """
     kind = loose.text(manifest.get("kind"))
-    if kind in _TEMPLATES:
+    if kind in TEMPLATES:
         return (_pod(manifest, kind),)
     if not kind.endswith(_LIST):
         raise _no_pods(f"kind {shown(manifest.get('kind'))} makes no pods")
@@ -42,7 +44,7 @@ def read_workload(manifest: Mapping[str, object]) -> tuple[Pod, ...]:
     for item in loose.elements(manifest.get("items")):
         member = loose.members(item)
         own = loose.text(member.get("kind")) or member_kind
-        if own in _TEMPLATES:
+        if own in TEMPLATES:
             pods.append(_pod(member, own))
     if not pods:
         raise _no_pods(f"the {kind} has no member that makes pods")
@@ -53,7 +55,7 @@ def _pod(manifest: Mapping[str, object], kind: str) -> Pod:
     if kind == "Pod":
         return read_pod(manifest)
     template: object = manifest
-    for step in _TEMPLATES[kind]:
+    for step in TEMPLATES[kind]:
         template = loose.members(template).get(step)
     workload = loose.members(manifest.get("metadata"))
     described = loose.members(template)
@@ -68,4 +70,4 @@ def _pod(manifest: Mapping[str, object], kind: str) -> Pod:
 
 
 def _no_pods(what: str) -> WireError:
-    return WireError("kind-unknown", f"{what}: give one of {', '.join(_TEMPLATES)}, or a List of them")
+    return WireError("kind-unknown", f"{what}: give one of {', '.join(TEMPLATES)}, or a List of them")

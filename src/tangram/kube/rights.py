@@ -3,7 +3,8 @@
 Tokens are shown to the API server (TokenReview) and rights are asked of it (SubjectAccessReview), so roles written for
 kubectl hold here too. Answers are remembered for moments, which bounds what a caller can make us ask and how long a
 right that was taken away lives on. When the API server cannot say, nobody has any right, and `RightsUnknown` tells the
-caller why. A token is never kept, logged or put in an error: only a keyed digest of it is.
+caller why. A token is never kept, logged or put in an error: only a keyed digest of it is. About itself everybody may
+ask, so whoever runs with a person's own account needs no right to review others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from tangram.kube.api import Api, Object
-from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.kube.errors import NOT_FOUND, ApiError, ApiUnreachable
 from tangram.wire import loose
 
 KNOWN_S: Final = 60.0
@@ -31,6 +32,8 @@ MOST_AT_ONCE: Final = 8
 """Reviews under way. More wait: a crowd of strangers must not take every connection from the work itself."""
 LIMIT_S: Final = 5.0
 LONGEST_TOKEN: Final = 16_384
+UNNAMED: Final = "the account of this kubeconfig"
+"""Where the API server cannot be asked for our own name."""
 
 _Value = TypeVar("_Value")
 
@@ -56,6 +59,26 @@ class Rights:
         self._users: Final = _Remembered[User | None]()
         self._answers: Final = _Remembered[bool]()
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
+        self._me: User | None = None
+
+    async def myself(self) -> User:
+        """Who we are ourselves; asked once, and from then on our own rights are asked for as one's own.
+
+        Raises `RightsUnknown`.
+        """
+        if self._me is None:
+            try:
+                status = await self._review("authentication", "SelfSubjectReview", {}, "who this is")
+            except RightsUnknown as unknown:
+                # Before Kubernetes 1.28 there is no such question. One's own rights can be asked for all the same.
+                if not (isinstance(unknown.__cause__, ApiError) and unknown.__cause__.status == NOT_FOUND):
+                    raise
+                self._me = User(UNNAMED)
+            else:
+                self._me = _user({"authenticated": True, "user": status.get("userInfo")})
+            if self._me is None:
+                raise RightsUnknown("the API server did not say who this is: its answer names nobody")
+        return self._me
 
     async def who(self, token: str) -> User | None:
         """Whose token it is; None for nobody's. Raises `RightsUnknown`."""
@@ -103,15 +126,18 @@ class Rights:
         known, allowed = self._answers.find(key, self._clock())
         if known:
             return allowed is True
-        spec: Object = {
-            "user": user.name,
-            "uid": user.uid,
-            "groups": user.groups,
-            "extra": dict(user.extra),
-            kind: asked,
-        }
         what = f"whether {user.name} may {' '.join(asked.values())}"
-        status = await self._review("authorization", "SubjectAccessReview", spec, what)
+        if user == self._me:
+            status = await self._review("authorization", "SelfSubjectAccessReview", {kind: asked}, what)
+        else:
+            spec: Object = {
+                "user": user.name,
+                "uid": user.uid,
+                "groups": user.groups,
+                "extra": dict(user.extra),
+                kind: asked,
+            }
+            status = await self._review("authorization", "SubjectAccessReview", spec, what)
         # An authorizer that objects outweighs one that agrees; the server sees to that, and we hold it to its word.
         allowed = status.get("allowed") is True and status.get("denied") is not True
         self._answers.keep(key, allowed, self._clock() + RIGHT_S)

@@ -1,8 +1,8 @@
 """Forms that change something are taken only from pages of ours, sent by the person they were made for.
 
 Three things have to hold, each by itself enough against most attacks: cookies are not sent along by other sites
-(`cookies`), the browser says that the form comes from this site, and the form has a token that only this process can make
-for this person. All values stay what people sent: whoever uses one checks it.
+(`cookies`), the browser says that the form comes from this site, and the form has a token that only this process can
+make for this person. All values stay what people sent: whoever uses one checks it.
 """
 
 from __future__ import annotations

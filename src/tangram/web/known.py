@@ -59,12 +59,19 @@ class Known(Protocol):
         """
         ...
 
-    async def may(self, user: User, verb: str, resource: str, namespace: str = "", *, group: str = "") -> bool: ...
+    async def may(
+        self, user: User, verb: str, resource: str, namespace: str = "", *, group: str = ""
+    ) -> bool: ...
 
     async def diagnosis(self) -> tuple[float, ClusterDiagnosis]:
         """What `tangram doctor --cluster` says, and when it said so (Unix seconds); a minute old at most."""
         ...
 
-    async def cordon(self, user: User, node: str, card: str, *, out: bool) -> Mapping[str, object]:
-        """Take a card out of placement or give it back, for that user, who has the right; an event says who did it."""
+    async def cordon(
+        self, user: User, node: str, card: str, *, out: bool, form_token: str = ""
+    ) -> Mapping[str, object]:
+        """Take a card out of placement or give it back, for that user, who has the right; an event says who did it.
+
+        `form_token` is the viewer's, by which the session's own Kubernetes token is found where there is one.
+        """
         ...

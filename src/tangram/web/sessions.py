@@ -2,8 +2,8 @@
 
 A browser holds a random number; here is a digest of it with the person's own Kubernetes token beside it. Whoever reads
 this memory has the tokens and whoever reads a log, a page or a disk has nothing. Sessions end after an hour without a
-request and after half a day in any case; a restart ends all of them. Whether the token itself still holds is not decided
-here: it is shown to the API server again and again by the reception.
+request and after half a day in any case; a restart ends all of them. Whether the token itself still holds is not
+decided here: it is shown to the API server again and again by the reception.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -86,6 +86,10 @@ class Sessions:
         found.used = now
         self._sessions.move_to_end(found.digest)
         return found
+
+    def all(self) -> Iterator[Session]:
+        """Those that have not been swept away."""
+        return iter(self._sessions.values())
 
     def end(self, digest: bytes) -> None:
         """Forget it, token and all."""

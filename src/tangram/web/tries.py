@@ -1,8 +1,8 @@
 """How often somebody may be wrong: a few times at once, and then again as time passes.
 
-Nobody guesses a Kubernetes token. But each guess is a question to the API server, and a form that anybody can reach must
-not be a way to ask it as often as they like. Only wrong tries count, so that colleagues behind one address do not keep
-each other out by working.
+Nobody guesses a Kubernetes token. But each guess is a question to the API server, and a form that anybody can reach
+must not be a way to ask it as often as they like. Only wrong tries count, so that colleagues behind one address do not
+keep each other out by working.
 """
 
 from __future__ import annotations

@@ -1,0 +1,254 @@
+"""What browsers are told while they show a page: that it would look different now.
+
+One loop looks for all of them, a few times a second at most and only when something changed; what several viewers with
+the same sight are told is made once. A browser that does not read is left behind, never waited for. Whose rights were
+taken away is told nothing more: they are looked at again while a stream is open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final
+
+from aiohttp import web
+
+from tangram.kube.rights import RightsUnknown
+from tangram.web.known import Known, NotKnown
+from tangram.web.page import Asked, Viewer
+from tangram.web.pages.all import Page
+from tangram.web.receiving import NotSignedIn
+from tangram.web.sight import Sight
+
+MOST_STREAMS: Final = 200
+TOGETHER_S: Final = 0.3
+"""Changes that come within this time are told together."""
+LOOK_S: Final = 1.0
+"""How often it is looked whether anybody went away, or the picture went stale."""
+HEARTBEAT_S: Final = 15.0
+RIGHTS_S: Final = 30.0
+WRITE_LIMIT_S: Final = 10.0
+MOST_UNREAD: Final = 64
+"""Messages that may wait for one browser."""
+RETRY_MS: Final = 2000
+
+_log = logging.getLogger(__name__)
+
+LooksAgain = Callable[[], Awaitable[Viewer]]
+
+
+class Stream:
+    """One browser that shows one page."""
+
+    def __init__(self, request: web.Request, page: Page, asked: Asked) -> None:
+        self.request: Final = request
+        self.page: Final = page
+        self.asked = asked
+        self.seen: Hashable = None
+        self.version = 0
+        self.over = ""
+        self._unread: list[bytes] = []
+        self._news = asyncio.Event()
+
+    @property
+    def gone(self) -> bool:
+        transport = self.request.transport
+        return transport is None or transport.is_closing()
+
+    def tell(self, message: bytes) -> None:
+        if len(self._unread) >= MOST_UNREAD:
+            self.end("it does not read what it is told")
+        elif message not in self._unread:
+            self._unread.append(message)
+            self._news.set()
+
+    def end(self, why: str) -> None:
+        self.over = self.over or why
+        self._news.set()
+
+    async def next(self, limit: float) -> bytes:
+        """What is to be written now; nothing when there was nothing for so long."""
+        try:
+            async with asyncio.timeout(limit):
+                await self._news.wait()
+        except TimeoutError:
+            return b""
+        self._news.clear()
+        told, self._unread = b"".join(self._unread), []
+        return told
+
+
+class Hub:
+    """`run` is to be run while there are streams to follow."""
+
+    def __init__(self, known: Known, clock: Callable[[], float] = time.time) -> None:
+        self._known = known
+        self._clock = clock
+        self._boot: Final = secrets.token_hex(4)
+        self._streams: set[Stream] = set()
+        self._changed = asyncio.Event()
+        self._looked_at: Hashable = None
+        self._ended = False
+        known.picture.listeners.append(lambda _change: self._changed.set())
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def stamp(self) -> str:
+        """The moment of the picture, for a page to say later what it has seen."""
+        return f"{self._boot}.{self._known.picture.version}"
+
+    async def close(self) -> None:
+        """End every stream; their browsers come back when there is somebody to come back to."""
+        self._ended = True
+        for stream in list(self._streams):
+            stream.end("the dashboard ends")
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+            self._changed.clear()
+            if self._streams:
+                self.look()
+            await asyncio.sleep(TOGETHER_S)
+
+    def look(self) -> None:
+        """Tell everybody whose page would look different now."""
+        picture, now = self._known.picture, self._clock()
+        stale = picture.stale(now), picture.trouble
+        moments: dict[Hashable, Hashable] = {}
+        tiles: dict[tuple[Sight, int], bytes] = {}
+        for stream in list(self._streams):
+            if stream.gone:
+                stream.end("the browser went away")
+                continue
+            try:
+                self._look_for(stream, now, stale, moments, tiles)
+            except Exception:  # noqa: BLE001 - one page's fault is no other page's
+                _log.exception("a page that somebody shows could not be looked at: %s", stream.page.path)
+                stream.end("it could not be looked at")
+
+    def _look_for(
+        self,
+        stream: Stream,
+        now: float,
+        stale: Hashable,
+        moments: dict[Hashable, Hashable],
+        tiles: dict[tuple[Sight, int], bytes],
+    ) -> None:
+        version, sight = self._known.picture.version, stream.asked.viewer.sight
+        moment = (stale, self._moment(stream, now, moments))
+        if stream.seen is not None and moment != stream.seen:
+            stream.tell(self._event("changed", b""))
+        stream.seen = moment
+        if stream.page.tiles is not None and version != stream.version:
+            key = sight, stream.version
+            if key not in tiles:
+                tiles[key] = self._event("tiles", stream.page.tiles(sight, self._known, stream.version))
+            stream.tell(tiles[key])
+        stream.version = version
+
+    def _moment(self, stream: Stream, now: float, moments: dict[Hashable, Hashable]) -> Hashable:
+        asked = stream.asked
+        if stream.page.moment is None:
+            return None
+        key = asked.path, tuple(asked.query.items()), asked.viewer.sight, asked.viewer.user
+        if key not in moments:
+            current = Asked(
+                viewer=asked.viewer, path=asked.path, parts=asked.parts, query=asked.query, now=now
+            )
+            moments[key] = stream.page.moment(current, self._known)
+        return moments[key]
+
+    def _event(self, name: str, data: bytes) -> bytes:
+        """As a browser reads it. JSON of one line needs no care; anything else would end the event early."""
+        line = data.replace(b"\n", b" ").replace(b"\r", b" ") or b"{}"
+        return b"id: %b\nevent: %b\ndata: %b\n\n" % (self.stamp().encode(), name.encode(), line)
+
+    # --- one browser ---------------------------------------------------------------------------------------------
+
+    async def follow(
+        self, request: web.Request, page: Page, asked: Asked, again: LooksAgain
+    ) -> web.StreamResponse:
+        """Tell one browser for as long as it listens. Raises `NotKnown` when there are too many."""
+        if self._ended or len(self._streams) >= MOST_STREAMS:
+            raise NotKnown(
+                "too-many",
+                f"{MOST_STREAMS} pages are being followed already, which is the most; close one, or reload by hand.",
+            )
+        stream = Stream(request, page, asked)
+        response = web.StreamResponse(
+            headers={
+                "Content-Type": "text/event-stream",
+                "X-Accel-Buffering": "no",
+                "Cache-Control": "no-store",
+            }
+        )
+        self._streams.add(stream)
+        try:
+            self._begin(stream)
+            await response.prepare(request)
+            await self._write(response, b"retry: %d\n\n" % RETRY_MS)
+            await self._tell(stream, response, again)
+        except (ConnectionError, TimeoutError):
+            if request.transport is not None:
+                request.transport.abort()
+            raise ConnectionResetError("the browser does not listen any more") from None
+        finally:
+            self._streams.discard(stream)
+        return response
+
+    def _begin(self, stream: Stream) -> None:
+        """From what the browser has seen on; where that is not known, from the beginning."""
+        seen = stream.request.headers.get("Last-Event-ID") or stream.request.query.get("since", "")
+        boot, _dot, number = seen.partition(".")
+        picture = self._known.picture
+        stream.version = int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
+        missed = bool(seen) and (boot != self._boot or stream.version > picture.version)
+        if missed:
+            stream.tell(self._event("again", b""))
+        if missed or not seen:
+            stream.version = picture.version
+        elif stream.version != picture.version and stream.page.tiles is None:
+            stream.tell(self._event("changed", b""))
+            stream.version = picture.version
+        self._changed.set()
+
+    async def _tell(self, stream: Stream, response: web.StreamResponse, again: LooksAgain) -> None:
+        loop = asyncio.get_running_loop()
+        looked = loop.time()
+        while not stream.over:
+            message = await stream.next(HEARTBEAT_S)
+            if stream.gone:
+                raise ConnectionResetError("the browser went away")
+            if loop.time() - looked >= RIGHTS_S:
+                looked = loop.time()
+                if not await self._still(stream, again):
+                    message = self._event("ended", b"")
+                    stream.end("the viewer may not see it any more")
+            await self._write(response, message or b": still here\n\n")
+
+    async def _still(self, stream: Stream, again: LooksAgain) -> bool:
+        try:
+            viewer = await again()
+        except (NotSignedIn, NotKnown, RightsUnknown):
+            return False
+        asked = stream.asked
+        if viewer.sight != asked.viewer.sight or viewer.may_act != asked.viewer.may_act:
+            stream.tell(self._event("again", b""))
+        stream.asked = Asked(
+            viewer=viewer, path=asked.path, parts=asked.parts, query=asked.query, now=asked.now
+        )
+        return True
+
+    async def _write(self, response: web.StreamResponse, message: bytes) -> None:
+        async with asyncio.timeout(WRITE_LIMIT_S):
+            await response.write(message)

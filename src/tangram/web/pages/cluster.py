@@ -1,0 +1,125 @@
+"""The cluster: nodes as tiles, cards as cells, and who waits for what.
+
+Without scripts it is filtered and paged here. With them the browser takes all tiles once (`cluster_tiles`), shows those
+that are on the screen, and is told what changes; the form, the address and the rules of the filter are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import msgspec
+
+from tangram.reports.view_shape import WaitingPod
+from tangram.web.figures import figures
+from tangram.web.known import Known
+from tangram.web.page import Asked, Shown
+from tangram.web.picture import Picture
+from tangram.web.sight import Sight
+from tangram.web.tile_filter import STATES, Wrong, filtered, offered, read_filter
+from tangram.web.tiles import CARD_STATES, MODES, NODE_STATES, Tile, book_of, told_since
+
+PATH: Final = "/"
+PAGE_SIZE: Final = 60
+CELLS_IN_A_ROW: Final = 8
+MOST_ROWS: Final = 4
+MOST_REASONS: Final = 4
+MOST_NAMES: Final = 3
+_LARGE_UNTIL: Final = 48
+_MIDDLE_UNTIL: Final = 600
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that wait for the same thing."""
+
+    word: str
+    sentence: str
+    count: int
+    pods: tuple[str, ...]
+    """The first of them."""
+
+
+async def page(asked: Asked, known: Known) -> Shown:
+    """The headline, who waits, and one page of tiles."""
+    picture, sight = known.picture, asked.viewer.sight
+    seen = book_of(picture).seen(sight)
+    chosen, wrong = read_filter(asked.query)
+    found = filtered(seen, chosen, sight)
+    number, strange = _page_number(asked.query.get("page", ""))
+    pages = max(1, -(-len(found) // PAGE_SIZE))
+    number = min(number, pages)
+    headline = figures(picture, sight, seen)
+    waiting = [pod for pod in picture.waiting.values() if sight.of_pod(pod.pod)]
+    return Shown(
+        template="cluster.html",
+        values={
+            "figures": headline.texts(),
+            "shares": headline.shares(),
+            "reasons": reasons(waiting)[:MOST_REASONS],
+            "more_reasons": max(0, len(reasons(waiting)) - MOST_REASONS),
+            "chosen": chosen,
+            "wrong": [*wrong, *strange],
+            "offered": offered(seen, sight),
+            "states": STATES,
+            "tiles": found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE],
+            "found": len(found),
+            "all": len(seen),
+            "page": number,
+            "pages": pages,
+            "size": size_for(len(found)),
+            "rows": rows_for(seen),
+            "modes": MODES,
+            "card_states": CARD_STATES,
+            "node_states": NODE_STATES,
+            "untold": picture.untold_waiting if sight.everything else 0,
+            "complete": picture.complete,
+        },
+    )
+
+
+def moment(_asked: Asked, known: Known) -> Hashable:
+    """Who waits, and what is idle; everything else is told in small (`tiles`)."""
+    picture = known.picture
+    return picture.waiting_version, picture.room, picture.complete
+
+
+def tiles(sight: Sight, known: Known, since: int) -> bytes:
+    """Tiles that changed after that version of the picture, with the headline after it, as one line of JSON."""
+    picture = known.picture
+    return told_since(picture, sight, since, **_headline(picture, sight))
+
+
+def _headline(picture: Picture, sight: Sight) -> dict[str, object]:
+    headline = figures(picture, sight, () if sight.nodes else book_of(picture).seen(sight))
+    return {"figures": headline.texts(), "shares": headline.shares()}
+
+
+def reasons(waiting: Sequence[WaitingPod]) -> list[Reason]:
+    """Pods with the same reason together, the most frequent first."""
+    same: dict[tuple[str, str], list[str]] = {}
+    for pod in waiting:
+        same.setdefault((pod.word, pod.sentence), []).append(pod.pod)
+    return [
+        Reason(word=word, sentence=sentence, count=len(pods), pods=tuple(pods[:MOST_NAMES]))
+        for (word, sentence), pods in sorted(same.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+
+
+def size_for(nodes: int) -> str:
+    """How large tiles are, so that much of many is seen and little of few is not lost."""
+    return "large" if nodes <= _LARGE_UNTIL else "middle" if nodes <= _MIDDLE_UNTIL else "small"
+
+
+def rows_for(seen: Sequence[Tile]) -> int:
+    """Rows of cells in every tile, so that all are equally high."""
+    most = max((len(tile.cells) for tile in seen), default=1)
+    return min(MOST_ROWS, max(1, -(-most // CELLS_IN_A_ROW)))
+
+
+def _page_number(text: str) -> tuple[int, Sequence[Wrong]]:
+    if not text:
+        return 1, ()
+    if text.isascii() and text.isdigit() and len(text) < 7 and int(text) > 0:
+        return int(text), ()
+    return 1, (Wrong("page", text),)

@@ -1,0 +1,21 @@
+"""A pasted manifest, and where it would go."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+from tangram.web.known import Known
+from tangram.web.page import Asked, Shown
+
+PATH: Final = "/explain"
+
+
+async def page(_asked: Asked, _known: Known) -> Shown:
+    """Nothing yet."""
+    return Shown(template="stub.html", values={"title": "Explain"})
+
+
+def moment(_asked: Asked, known: Known) -> Hashable:
+    """Whenever anything changed."""
+    return known.picture.version

@@ -1,0 +1,1 @@
+"""What would have been: the pods of now placed anew under another policy, in a process of its own."""

@@ -11,7 +11,8 @@ from aiohttp import web
 from builders.api_server import refusal
 from builders.commands import Answer, run
 from builders.node_server import NodeServer, node_server
-from tangram.cli.agents.cordon import change_cordons
+from tangram.kube.api import Api
+from tangram.kube.cordoning import change_cordons
 from tangram.model.cards import Card, Vendor
 from tangram.units.ids import CardUuid, NodeName
 from tangram.units.memory import from_gib
@@ -161,12 +162,10 @@ async def test_somebody_elses_edit_in_between_is_kept(cluster: Cluster) -> None:
 
 async def test_many_at_once_lose_nothing(cluster: Cluster) -> None:
     cluster.node(*(card(index) for index in range(6)))
-    await asyncio.gather(
-        *(
-            change_cordons(cluster.server.connection, NodeName(NODE), [str(index)], "cordon")
-            for index in range(6)
+    async with Api(cluster.server.connection) as api:
+        await asyncio.gather(
+            *(change_cordons(api, NodeName(NODE), [str(index)], "cordon") for index in range(6))
         )
-    )
     assert sorted((cluster.cordoned or "").split(",")) == [f"GPU-uuid-{index}" for index in range(6)]
 
 

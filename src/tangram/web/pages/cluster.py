@@ -11,21 +11,35 @@ from typing import Final
 
 import msgspec
 
+from tangram.reports.status_shape import CORDONED, FREE, UNHEALTHY, USED
 from tangram.reports.view_shape import WaitingPod
+from tangram.web.cells import IN_A_ROW, drawing
 from tangram.web.figures import figures
 from tangram.web.known import Known
 from tangram.web.page import Asked, Shown
 from tangram.web.picture import Picture
 from tangram.web.sight import Sight
 from tangram.web.tile_filter import STATES, Wrong, filtered, offered, read_filter
-from tangram.web.tiles import CARD_STATES, MODES, NODE_STATES, Tile, book_of, told_since
+from tangram.web.tiles import CARD_STATES, MODES, NODE_STATES, Cell, Tile, book_of, told_since
 
 PATH: Final = "/"
 PAGE_SIZE: Final = 60
-CELLS_IN_A_ROW: Final = 8
 MOST_ROWS: Final = 4
 MOST_REASONS: Final = 4
 MOST_NAMES: Final = 3
+LEGEND: Final = tuple(
+    (name, drawing((Cell(MODES.index(mode), CARD_STATES.index(state), memory, compute),), 1))
+    for name, mode, state, memory, compute in (
+        ("memory", "whole", USED, 60, 0),
+        ("compute", "whole", USED, 75, 40),
+        ("free", "whole", FREE, 0, 0),
+        ("sliced", "sliced", USED, 45, 30),
+        ("virtual", "virtual", USED, 50, 50),
+        ("shared", "shared", USED, 30, 30),
+        ("cordoned", "whole", CORDONED, 0, 0),
+        ("unhealthy", "whole", UNHEALTHY, 0, 0),
+    )
+)
 _LARGE_UNTIL: Final = 48
 _MIDDLE_UNTIL: Final = 600
 
@@ -69,9 +83,9 @@ async def page(asked: Asked, known: Known) -> Shown:
             "pages": pages,
             "size": size_for(len(found)),
             "rows": rows_for(seen),
-            "modes": MODES,
-            "card_states": CARD_STATES,
             "node_states": NODE_STATES,
+            "drawing": drawing,
+            "legend": LEGEND,
             "untold": picture.untold_waiting if sight.everything else 0,
             "complete": picture.complete,
         },
@@ -81,7 +95,9 @@ async def page(asked: Asked, known: Known) -> Shown:
 def moment(_asked: Asked, known: Known) -> Hashable:
     """Who waits, and what is idle; everything else is told in small (`tiles`)."""
     picture = known.picture
-    return picture.waiting_version, picture.room, picture.complete
+    room = picture.room
+    fragmented = round(room.fragmented / room.idle, 2) if room is not None and room.idle > 0 else None
+    return picture.waiting_version, picture.untold_waiting, fragmented, picture.complete
 
 
 def tiles(sight: Sight, known: Known, since: int) -> bytes:
@@ -114,7 +130,7 @@ def size_for(nodes: int) -> str:
 def rows_for(seen: Sequence[Tile]) -> int:
     """Rows of cells in every tile, so that all are equally high."""
     most = max((len(tile.cells) for tile in seen), default=1)
-    return min(MOST_ROWS, max(1, -(-most // CELLS_IN_A_ROW)))
+    return min(MOST_ROWS, max(1, -(-most // IN_A_ROW)))
 
 
 def _page_number(text: str) -> tuple[int, Sequence[Wrong]]:

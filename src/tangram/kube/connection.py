@@ -36,9 +36,24 @@ class Connection:
     """Read again from time to time: the kubelet replaces it within the hour."""
     token: str = ""
     namespace: str = "default"
+    bare_tls: ssl.SSLContext | None = None
+    """Where `tls` shows a client certificate: the same without one."""
 
     def __repr__(self) -> str:
         return f"Connection({self.server!r})"
+
+
+def with_token(connection: Connection, token: str) -> Connection:
+    """The same API server as somebody else, and as nobody but them.
+
+    An API server asks for a certificate first: beside one, a token would be overlooked and its owner be us.
+    """
+    return Connection(
+        connection.server,
+        connection.bare_tls or connection.tls,
+        token=token,
+        namespace=connection.namespace,
+    )
 
 
 def find_connection(kubeconfig: Path | None, environment: Mapping[str, str]) -> Connection:
@@ -106,9 +121,12 @@ def from_kubeconfig(path: Path, context: str = "") -> Connection:
             "https://HOST:PORT"
         )
     token_file = user.get("tokenFile")
+    secure = server.startswith("https://")
+    certified = any(name.startswith("client-certificate") for name in user)
     return Connection(
         server.rstrip("/"),
-        _tls(path, cluster, user) if server.startswith("https://") else None,
+        _tls(path, cluster, user) if secure else None,
+        bare_tls=_tls(path, cluster, {}) if secure and certified else None,
         token_file=_beside(path, token_file) if token_file else None,
         token=str(user.get("token", "")),
         namespace=str(chosen.get("namespace") or "default"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
@@ -26,12 +26,13 @@ from tangram.web.known import NotKnown
 from tangram.web.page import Viewer
 from tangram.web.preferences import language_of, theme_of
 from tangram.web.proxies import ProxyRules, is_loopback, is_proxy, named_by_proxy, peer_of
+from tangram.web.receiving import NotSignedIn, Receives
 from tangram.web.seeing import Seeing, Seen
 from tangram.web.sessions import Gone, Session, Sessions
 from tangram.web.sight import Sight
+from tangram.web.sign_in import COOKIE, Entrance, unknown_rights
 from tangram.web.tries import Tries
 
-COOKIE: Final = "tangram-session"
 WRONG_HEADERS: Final = 60
 """Tokens in headers that an address may get wrong at once, and in a minute."""
 
@@ -58,14 +59,6 @@ class Rights(Protocol):
     async def who(self, token: str) -> User | None: ...
 
     async def myself(self) -> User: ...
-
-
-class NotSignedIn(Exception):  # noqa: N818 - says what is the case
-    """Nobody is known here. `why` is a word for the page to sign in; empty for somebody who simply came."""
-
-    def __init__(self, why: str = "") -> None:
-        super().__init__(why or "not signed in")
-        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +88,19 @@ class Reception:
         self._seeing = seeing
         self._tokens = FormTokens()
         self._wrong = Tries(WRONG_HEADERS, WRONG_HEADERS, clock)
+        self._entrance = Entrance(self, rights, seeing, clock)
+
+    @property
+    def paths(self) -> Mapping[str, Mapping[str, Receives]]:
+        """Signing in and out, and preferences; what answers is in `sign_in`."""
+        return self._entrance.paths
 
     async def viewer(self, request: web.Request) -> Viewer:
         """Who looks, and what they may see now. A stream asks again before it says more; that costs nothing."""
         return (await self.guest(request)).viewer
 
     async def guest(self, request: web.Request) -> Guest:
-        self.check_host(request)
+        self.check(request)
         try:
             found = await self._identity(request)
             seen = await self._seeing.of(found.user)
@@ -127,7 +126,7 @@ class Reception:
             form_token=self._tokens.of(b"stranger"),
         )
 
-    def check_host(self, request: web.Request) -> None:
+    def check(self, request: web.Request) -> None:
         """Raises `NotKnown` where everybody is let in and the browser was led here under another site's name."""
         if self.ways.way is not Way.NONE:
             return
@@ -216,15 +215,6 @@ class Reception:
             form_token=self._tokens.of(whose),
             signed_in=found.session is not None,
         )
-
-
-def unknown_rights() -> NotKnown:
-    """For people; the log has what the API server said, which may name others."""
-    return NotKnown(
-        "rights-unknown",
-        "the API server did not say who you are or what you may see, so nothing is shown; try again in a moment.",
-        503,
-    )
 
 
 def _bearer(request: web.Request) -> str:

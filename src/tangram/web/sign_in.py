@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from aiohttp import web
@@ -19,15 +19,16 @@ from tangram.kube.rights import RightsUnknown, User
 from tangram.web.cookies import Cookie, name_over, put
 from tangram.web.forms import check_form, check_origin, read_form
 from tangram.web.going_back import local_path
-from tangram.web.page import Asked, Shown
+from tangram.web.known import NotKnown
+from tangram.web.page import Asked, Shown, Viewer
 from tangram.web.preferences import chosen
 from tangram.web.proxies import peer_of
-from tangram.web.receiving import Doors, Show
-from tangram.web.reception import COOKIE, NotSignedIn, Reception, unknown_rights
+from tangram.web.receiving import NotSignedIn, Receives, Show
 from tangram.web.seeing import Seeing
-from tangram.web.sessions import LONGEST_S, Gone
+from tangram.web.sessions import LONGEST_S, Gone, Sessions
 from tangram.web.tries import Tries
 
+COOKIE: Final = "tangram-session"
 TEMPLATE: Final = "sign-in.html"
 REASONS: Final = frozenset({"unknown", "idle", "long", "revoked", "out"})
 """Why somebody is asked to sign in again; each has its sentence in `words/sign_in.py`."""
@@ -41,12 +42,25 @@ class Rights(Protocol):
     async def who(self, token: str) -> User | None: ...
 
 
+class House(Protocol):
+    """What is needed of the reception."""
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+    def stranger(self, request: web.Request) -> Viewer: ...
+
+    async def viewer(self, request: web.Request) -> Viewer: ...
+
+    async def anybody(self, request: web.Request) -> Viewer: ...
+
+
 class Entrance:
     """Raises `NotKnown` for a form that is refused."""
 
     def __init__(
         self,
-        reception: Reception,
+        reception: House,
         rights: Rights,
         seeing: Seeing,
         clock: Callable[[], float] = time.monotonic,
@@ -56,7 +70,7 @@ class Entrance:
         self._seeing = seeing
         self._tries = Tries(clock=clock)
         self._reading = Reading()
-        self.doors: Final[Doors] = {
+        self.paths: Final[Mapping[str, Mapping[str, Receives]]] = {
             "/sign-in": {"GET": self._form, "POST": self._sign_in},
             "/sign-out": {"POST": self._sign_out},
             "/preferences": {"POST": self._preferences},
@@ -141,6 +155,15 @@ class Entrance:
 
     def _asked(self, request: web.Request) -> Asked:
         return Asked(viewer=self._reception.stranger(request), path="/sign-in", now=time.time())
+
+
+def unknown_rights() -> NotKnown:
+    """For people; the log has what the API server said, which may name others."""
+    return NotKnown(
+        "rights-unknown",
+        "the API server did not say who you are or what you may see, so nothing is shown; try again in a moment.",
+        503,
+    )
 
 
 def _token_in(text: str) -> str:

@@ -28,7 +28,7 @@ WORDS: Final[Words] = {
     "cordon.leave": ("Leave it as it is", "不做更改"),
     "cordon.back": ("Go to the node", "返回节点"),
     "error.code.may-not-act": (
-        "You cannot change anything here: the dashboard must run with --actions, and you need the right to patch nodes.",
+        "You cannot change anything here: the dashboard must run with --actions, and you must be able to patch nodes.",
         "您不能在此进行更改：控制台需以 --actions 启动，且您的账号需有 patch 节点的权限。",
     ),
 }

@@ -8,16 +8,17 @@ keeps the caller's token to itself.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 
 from tangram.cli.failures import InputError
+from tangram.daemon.errors import SettingError
+from tangram.daemon.scheduler_address import scheduler_address, scheduler_sentence, scheduler_trust
 from tangram.kube.api import Api, Object
 from tangram.kube.connection import Connection
 from tangram.kube.errors import ApiError, ApiUnreachable
@@ -40,25 +41,16 @@ def read_server(
 ) -> Server:
     """The scheduler of that address, with a token from the file, or else of the person's account."""
     try:
-        parts = urlsplit(url)
-        well_formed = (
-            parts.scheme == "https" and bool(parts.hostname) and not (parts.path.strip("/") or parts.query)
-        )
-        _ = parts.port
-    except ValueError:
-        well_formed = False
-    if not well_formed:
-        raise InputError(
-            f"--server is {url!r:.80}: it is https://HOST:PORT of the scheduler, since your token goes there; write "
-            "for example https://tangram-scheduler.kube-system.svc:9443."
-        )
+        address = scheduler_address(url)
+    except SettingError as error:
+        raise InputError(str(error)) from None
     token = _token(token_file or (None if account is None else account.token_file), account)
     if not token:
         raise InputError(
             "the kubeconfig has no token, and the scheduler knows people by nothing else: give one with --token-file, "
             "as 'kubectl create token ACCOUNT > FILE' writes it."
         )
-    return Server(url.rstrip("/"), authority, token)
+    return Server(address, authority, token)
 
 
 def _token(file: Path | None, account: Connection | None) -> str:
@@ -98,7 +90,7 @@ def _asked(server: Server, method: str, path: str, body: object) -> ExplainRepor
         answer = asyncio.run(_call(connection, method, path, body))
     except ApiError as error:
         raise InputError(
-            f"the scheduler at {server.url} answers {error.status}: {_sentence(error)}."
+            f"the scheduler at {server.url} answers {error.status}: {scheduler_sentence(error)}."
         ) from None
     except ApiUnreachable as error:
         raise InputError(
@@ -121,34 +113,9 @@ async def _call(connection: Connection, method: str, path: str, body: object) ->
 
 def _tls(server: Server) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(
-            cafile=None if server.authority is None else str(server.authority)
-        )
-    except OSError as error:
-        raise InputError(
-            f"--server-ca names {server.authority}, which is no certificate that can be read ({error}): name the "
-            "authority of the scheduler's certificate, in PEM."
-        ) from None
-    if server.authority is not None and _is_loopback(urlsplit(server.url).hostname or ""):
-        # The near end of a 'kubectl port-forward': no certificate names it, and the named authority still vouches.
-        context.check_hostname = False
-    return context
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _sentence(error: ApiError) -> str:
-    """The scheduler's own words, which it sends as kube-scheduler reads them."""
-    try:
-        told = msgspec.json.decode(error.message, type=dict[str, str]).get("Error", error.message)
-    except msgspec.MsgspecError:
-        told = error.message
-    return " ".join(told.split()).rstrip(".")[:500] or "no reason"
+        return scheduler_trust(server.url, server.authority)
+    except SettingError as error:
+        raise InputError(str(error)) from None
 
 
 def _reason(error: ApiUnreachable) -> str:

@@ -83,13 +83,26 @@ class Api:
 
         Raises `ApiError` for a refusal and `ApiUnreachable` for silence.
         """
-        headers = {"Content-Type": content} if body is not None else {}
-        data = None if body is None else msgspec.json.encode(body)
-        answer = await self._exchange(method, path, data, headers=headers, query=query, limit=limit)
+        answer = await self.answer(method, path, body, content=content, query=query, limit=limit)
         try:
             return msgspec.json.decode(answer, type=Object) if answer else {}
         except msgspec.DecodeError as error:
             raise ApiUnreachable(f"{method} {path}: the answer is not JSON ({error})") from error
+
+    async def answer(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content: str = JSON,
+        query: Mapping[str, str] | None = None,
+        limit: float | None = None,
+    ) -> bytes:
+        """The same as it came, for those who know what it holds and would only decode it again."""
+        headers = {"Content-Type": content} if body is not None else {}
+        data = None if body is None else msgspec.json.encode(body)
+        return await self._exchange(method, path, data, headers=headers, query=query, limit=limit)
 
     async def text(self, path: str, *, limit: float | None = None) -> str:
         """What a path answers that serves no objects, such as /readyz. Raises as `call` does."""

@@ -18,15 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from shipping.image.apt import Apt
-from shipping.image.cachefolder import cache_folder, filled, key_of, only_builder
-from shipping.image.debs import read_deb
-from shipping.image.platforms import of_this_machine
-from shipping.image.progress import Progress
-from shipping.image.tree import unpack
+from e2e.debian_kit import environment_of, programs_of
 from testbed import cgroups
 from testbed.box import REPOSITORY
-from testbed.debian import SYSTEM_PATH
 from testbed.images.busybox import base_tree
 from testbed.images.layers import Entry, File, with_parents
 from testbed.images.store import key_by_content, stored_layer
@@ -51,40 +45,6 @@ ln -s maca-3 /opt/maca
 mkdir -p /opt/mxdriver-3/lib; echo host-driver > /opt/mxdriver-3/version; ln -s mxdriver-3 /opt/mxdriver
 exec "$@"
 """
-
-
-def programs_of(name: str, packages: Sequence[str]) -> Path:
-    """The folder with what is in these Debian packages, fetched once."""
-    platform, progress = of_this_machine(), Progress(sys.stdout)
-    target = cache_folder() / "programs" / f"{platform.name}-{name}-{key_of(packages)}"
-
-    def fill(folder: Path) -> None:
-        state = cache_folder() / "apt" / f"{platform.name}-{name}"
-        try:
-            with progress.step(f"Fetching {name}"):
-                apt = Apt(state, platform)
-                apt.update()
-                apt.download(packages, folder)
-        finally:
-            shutil.rmtree(state, ignore_errors=True)
-        for archive in folder.glob("*.deb"):
-            unpack(read_deb(archive).files, folder)
-            archive.unlink()
-
-    with only_builder(cache_folder(), progress.say):
-        return filled(target, fill)
-
-
-def environment_of(programs: Path) -> dict[str, str]:
-    """What lets programs of unpacked packages find each other and their libraries."""
-    folders = ("usr/sbin", "usr/bin", "sbin", "bin")
-    libraries = [
-        path for name in ("lib", "usr/lib") for path in sorted((programs / name).glob("*-linux-gnu"))
-    ]
-    return {
-        "PATH": ":".join((*(str(programs / each) for each in folders), SYSTEM_PATH)),
-        "LD_LIBRARY_PATH": ":".join(str(path) for path in libraries),
-    }
 
 
 @dataclass(frozen=True, slots=True)

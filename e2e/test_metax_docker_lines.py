@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from builders.docker_lines import starts
-from e2e.docker_kit import PACKAGES, environment_of, programs_of
+from e2e.debian_kit import environment_of, programs_of
+from e2e.docker_kit import PACKAGES
 from tangram.services.docker_host.option_table import Kinds
 from tangram.services.docker_host.reading import read_command, read_start
 

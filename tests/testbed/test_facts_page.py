@@ -15,6 +15,7 @@ PAGES = (
     ROOT / "docs" / "install-tests.md",
     ROOT / "docs" / "operator-tests.md",
     ROOT / "docs" / "metax-docker-tests.md",
+    ROOT / "docs" / "dashboard-tests.md",
 )
 
 

@@ -17,6 +17,7 @@ from tangram.kube.connection import Connection
 from tangram.kube.objects import Object
 from tangram.sandbox import accounts
 from tangram.sandbox.folder import PairOnDisk
+from tangram.sandbox.loopback import LOOPBACK, free_port
 from tangram.sandbox.nodes.parts import Part
 from tangram.services.gpu_aware import service as gpu_aware
 from tangram.services.gpu_aware.following import MapName
@@ -34,7 +35,6 @@ from tangram.wire import kubescheduler_config
 from tangram.wire.extender_config import ClientFiles, extender_entry, scheduler_configuration
 
 MANAGER: Final = "tangram-sandbox"
-LOOPBACK: Final = "127.0.0.1"
 IDENTITY: Final = socket.gethostname()
 """How the holder of the scheduler's Lease begins, as a real kube-scheduler has it."""
 NAMES: Final = (TANGRAM_NAME, HAMI_NAME, KOORDINATOR_NAME)
@@ -49,12 +49,6 @@ class Doors(Struct, frozen=True):
 
     scheduler: str
     aware: str
-
-
-def free_port() -> int:
-    """One that nobody listens on at the moment."""
-    with socket.create_server((LOOPBACK, 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 async def start_scheduler(

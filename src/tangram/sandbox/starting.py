@@ -38,6 +38,8 @@ from tangram.sandbox.nodes.machines import Machines
 from tangram.sandbox.nodes.node_objects import NODES
 from tangram.sandbox.our_services import Doors, publish, scheduler_files, start_aware, start_scheduler
 from tangram.sandbox.planes import Plane, embedded
+from tangram.sandbox.prometheus_file import FILE as PROMETHEUS_FILE
+from tangram.sandbox.prometheus_file import prometheus_text
 from tangram.sandbox.real import real
 from tangram.services.scheduler.service import Scheduler
 from tangram.services.scheduler.settings import TANGRAM_NAME
@@ -142,6 +144,9 @@ async def _start(
     await stack.enter_async_context(card_sockets(_worlds(machines), folder))
     await _ready(scheduler)
     await publish(api, files[TANGRAM_NAME])
+    agents = [(str(machine.name), machine.doors) for machine in machines if machine.awake]
+    told = prometheus_text(url, serving.authority, plane.connection.token, agents)
+    write_private(folder.path / PROMETHEUS_FILE, told.encode())
     say("scheduler, webhook and gpu-aware answer")
     return Sandbox(
         folder=folder, api=api, machines=machines, doors=doors, scheduler=scheduler, supervisor=supervisor

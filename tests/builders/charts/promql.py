@@ -1,4 +1,4 @@
-"""As much of PromQL as our dashboards and alerts use, read to know which series a query asks for and which labels come out.
+"""As much of PromQL as dashboards and alerts use, read to know which series a query asks for and which labels come out.
 
 It refuses what Prometheus would refuse or answer with nothing: a metric or label that nobody tells, a label summed away
 and asked for later, two sides of a division that never match, a rate without a range.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tangram.daemon.endpoints import Address
 from tangram.daemon.running import Supervisor
 from tangram.drivers.simulated.bus import SimulatedBus
 from tangram.drivers.simulated.control import Answer, carry_out
@@ -25,6 +26,7 @@ from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.kube.recorder import About, Event, Recorder
 from tangram.sandbox import accounts
+from tangram.sandbox.loopback import LOOPBACK, free_port
 from tangram.sandbox.nodes.containers import Containers
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.device_manager import DeviceManager
@@ -94,6 +96,8 @@ class Machine:
         self._around = around
         self.world: World | None = None
         """Its cards, once it is awake."""
+        self.doors: Final[dict[str, Address]] = {}
+        """Where its agents tell their figures, by what they are, once it is awake."""
         self._expected = frozenset(resource for resource, count in said.offered.allocatable.items() if count)
         self._has_agent = bool(description.cards.cards)
         self._told = False
@@ -214,8 +218,10 @@ class Machine:
         self._configure()
         await self.kubelet.open_sockets()
         self._tasks.append(asyncio.create_task(self.keeping.run(), name=f"the node {self.name}"))
+        self.doors["gpu-label"] = Address(LOOPBACK, free_port())
         self.labeller.start()
         if self._has_agent:
+            self.doors["gpu-device"] = Address(LOOPBACK, free_port())
             self.agent.start()
 
     def _configure(self) -> None:
@@ -256,7 +262,7 @@ class Machine:
         connection = await self._around.connection_for(self.name, accounts.AGENT)
         async with Api(connection, agent=accounts.AGENT) as api:
             return await Agent(settings, api, Hardware(lambda: SimulatedDriver(world))).serve(
-                supervisor, None
+                supervisor, self.doors["gpu-device"]
             )
 
     async def _serve_labels(self, supervisor: Supervisor) -> int:
@@ -265,7 +271,7 @@ class Machine:
         world = self.world
         connection = await self._around.connection_for(self.name, accounts.LABELLER)
         looker = Looker(lambda _on_try: SimulatedDriver(world), SimulatedBus(world))
-        settings = LabelSettings(node=self.name, interval=LABELS_S)
+        settings = LabelSettings(node=self.name, interval=LABELS_S, address=self.doors["gpu-label"])
         return await serve_labels(supervisor, settings, connection, looker)
 
     def _offered(self) -> Offered:

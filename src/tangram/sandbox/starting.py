@@ -146,6 +146,8 @@ async def _start(
     await publish(api, files[TANGRAM_NAME])
     agents = [(str(machine.name), machine.doors) for machine in machines if machine.awake]
     told = prometheus_text(url, serving.authority, plane.connection.token, agents)
+    # Its token and its ports are worth nothing afterwards.
+    stack.callback((folder.path / PROMETHEUS_FILE).unlink, missing_ok=True)
     write_private(folder.path / PROMETHEUS_FILE, told.encode())
     say("scheduler, webhook and gpu-aware answer")
     return Sandbox(

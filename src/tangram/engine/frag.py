@@ -87,7 +87,7 @@ class FragScores:
         shapes = self._shapes_for(view.models)
         score = np.zeros(view.height)
         fitting = np.flatnonzero(placement.fits)
-        lone = None if _has_card_wishes(request) else _lone_slice(placement)
+        lone = slice_to_move(request, placement)
         for begin in range(0, fitting.size, CHUNK):
             positions = fitting[begin : begin + CHUNK]
             batch = _Batch(view, positions, shapes, request.host.cpu_milli)
@@ -224,6 +224,11 @@ class _Batch:
             memory if isinstance(memory, int) else memory[self.positions],
             cores if isinstance(cores, int) else cores[self.positions],
         )
+
+
+def slice_to_move(request: Request, placement: Placement) -> StepChoice | None:
+    """The one ask whose card is chosen by the room it leaves, whatever order cards were tried in."""
+    return None if _has_card_wishes(request) else _lone_slice(placement)
 
 
 def _has_card_wishes(request: Request) -> bool:

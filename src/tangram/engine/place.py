@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tangram.engine.choose import Choice, by_order, by_set, online_keys, order_keys, reach_of
+from tangram.engine.choose import Choice, Floats, by_order, by_set, online_keys, order_keys, reach_of
 from tangram.engine.columns import (
     CLASS_NUMBER,
     QOS_NUMBER,
@@ -187,15 +187,10 @@ def _take(
         fits &= own | ~sufficient[:, None]
 
     def ordered() -> Choice:
-        keys = order_keys(
-            view, use, needs, order=order, weights=request.weights, numa_first=request.numa_first
-        )
-        if request.app_class is AppClass.ONLINE:
-            keys = [*online_keys(view), *keys]
-        return by_order(fits, units_free, ask.count, keys)
+        return by_order(fits, units_free, ask.count, keys_of(view, use, needs, request, order))
 
     scope = request.required_scope if request.required_scope is not TopologyScope.NODE else None
-    as_set = _chosen_as_set(view, request, ask, order)
+    as_set = chosen_as_set(view, request, ask, order)
     if not as_set.any():
         return _Taken(rules, needs, *_inside_one_card(ordered(), scope))
     least_damage = request.node_policy is NodePolicy.BINPACK
@@ -205,6 +200,12 @@ def _take(
         choice = _rowwise(as_set, choice, other)
         outside = np.where(as_set, outside, other_outside)
     return _Taken(rules, needs, choice, outside)
+
+
+def keys_of(view: View, use: CardUse, needs: Needs, request: Request, order: Order) -> list[Floats]:
+    """What cards are ranked by where no connections decide, as keys of which larger is better."""
+    keys = order_keys(view, use, needs, order=order, weights=request.weights, numa_first=request.numa_first)
+    return [*online_keys(view), *keys] if request.app_class is AppClass.ONLINE else keys
 
 
 def _inside_one_card(choice: Choice, scope: TopologyScope | None) -> tuple[Choice, Bools]:
@@ -223,7 +224,7 @@ def _rowwise(where: Bools, one: Choice, other: Choice) -> Choice:
     )
 
 
-def _chosen_as_set(view: View, request: Request, ask: Ask, order: Order) -> Bools:
+def chosen_as_set(view: View, request: Request, ask: Ask, order: Order) -> Bools:
     """Per row, whether connections decide. Parts of cards go by the person's order unless links were asked for."""
     tabled = view.nodes.table >= 0
     if ask.kind is AskKind.WHOLE:

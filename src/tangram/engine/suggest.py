@@ -72,9 +72,15 @@ def suggest(
     return tuple(found[:most])
 
 
-def _if_fits(fits: Fits, changed: Request, code: str, sentence: str) -> Suggestion | None:
+def _if_fits(fits: Fits, changed: Request, code: str, sentence: str, **change: str) -> Suggestion | None:
     node = fits(changed)
-    return None if node is None else Suggestion(code, sentence, node)
+    return None if node is None else _suggestion(code, sentence, node, **change)
+
+
+def _suggestion(code: str, sentence: str, node: NodeName, **change: object) -> Suggestion:
+    return Suggestion(
+        code, sentence, node, change=tuple((name, str(value)) for name, value in change.items())
+    )
 
 
 def _drop_scope(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
@@ -82,7 +88,11 @@ def _drop_scope(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
         return None
     changed = msgspec.structs.replace(request, required_scope=None)
     return _if_fits(
-        fits, changed, "drop-scope", f"drop the rule that all cards lie within one {request.required_scope}"
+        fits,
+        changed,
+        "drop-scope",
+        f"drop the rule that all cards lie within one {request.required_scope}",
+        scope=request.required_scope,
     )
 
 
@@ -107,7 +117,8 @@ def _other_qos(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     for policy in QosPolicy if request.qos is not None else ():
         node = fits(msgspec.structs.replace(request, qos=policy)) if policy is not request.qos else None
         if node is not None:
-            return Suggestion("other-qos", f"ask for policy {policy} instead of {request.qos}", node)
+            sentence = f"ask for policy {policy} instead of {request.qos}"
+            return _suggestion("other-qos", sentence, node, qos=policy, was=request.qos)
     return None
 
 
@@ -115,7 +126,9 @@ def _drop_app_class(_: Ground, request: Request, fits: Fits) -> Suggestion | Non
     if request.app_class is None:
         return None
     changed = msgspec.structs.replace(request, app_class=None)
-    return _if_fits(fits, changed, "drop-app-class", f"drop app class {request.app_class}")
+    sentence = f"drop app class {request.app_class}"
+    # `class` is no name in Python.
+    return _if_fits(fits, changed, "drop-app-class", sentence, **{"class": request.app_class})
 
 
 def _less_memory(ground: Ground, request: Request, fits: Fits) -> Suggestion | None:
@@ -139,7 +152,8 @@ def _less_memory(ground: Ground, request: Request, fits: Fits) -> Suggestion | N
     amount, node = found
     # Exact, because the person will write it down: an amount rounded up is one that does not fit.
     less, instead = rough_memory_text(Bytes(largest - amount)), memory_text(Bytes(amount))
-    return Suggestion("less-memory", f"ask for {less} less memory: {instead} per card", node)
+    sentence = f"ask for {less} less memory: {instead} per card"
+    return _suggestion("less-memory", sentence, node, memory=amount, was=largest)
 
 
 def _memory_asked(ground: Ground, ask: Ask) -> int:
@@ -170,7 +184,11 @@ def _less_compute(ground: Ground, request: Request, fits: Fits) -> Suggestion | 
         sorted({int(each) for each in free.tolist() if 0 < each < most}),
         lambda amount: fits(_with_asks(request, lambda ask: _compute_capped(ask, amount))),
     )
-    return found and Suggestion("less-compute", f"ask for {found[0]} compute instead of {most}", found[1])
+    if found is None:
+        return None
+    cores, node = found
+    sentence = f"ask for {cores} compute instead of {most}"
+    return _suggestion("less-compute", sentence, node, cores=cores, was=most)
 
 
 def _cores_asked(ground: Ground, ask: Ask) -> int:
@@ -195,9 +213,8 @@ def _fewer_cards(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
     if found is None:
         return None
     count, node = found
-    return Suggestion(
-        "fewer-cards", f"ask for {count} card{'s' if count > 1 else ''} instead of {most}", node
-    )
+    sentence = f"ask for {count} card{'s' if count > 1 else ''} instead of {most}"
+    return _suggestion("fewer-cards", sentence, node, count=count, was=most)
 
 
 def _drop_node_rules(_: Ground, request: Request, fits: Fits) -> Suggestion | None:
@@ -221,7 +238,10 @@ def _tolerate(ground: Ground, request: Request, fits: Fits) -> Suggestion | None
             else fits(msgspec.structs.replace(request, placing=placing))
         )
         if node is not None:
-            return Suggestion("tolerate", f"tolerate taint {taint_text(taint)}", node)
+            sentence = f"tolerate taint {taint_text(taint)}"
+            return _suggestion(
+                "tolerate", sentence, node, key=taint.key, value=taint.value, effect=taint.effect
+            )
     return None
 
 
@@ -287,7 +307,8 @@ def _when_a_pod_ends(
         outcome = filter_nodes(ledger, request, defaults, here, without=(tenant.pod.uid,))
         if outcome.node is not None:
             sentence = f"wait until pod {tenant.pod} ends"
-            return Suggestion("when-pod-ends", sentence, outcome.node, tenant.pod)
+            change = (("pod", str(tenant.pod)),)
+            return Suggestion("when-pod-ends", sentence, outcome.node, tenant.pod, change)
     return None
 
 

@@ -91,6 +91,23 @@ class TopologyTable:
             self._best[key] = self._search(free, count, least_damage=least_damage, scope=scope)
         return self._best[key]
 
+    def other(
+        self,
+        free: int,
+        count: int,
+        *,
+        than: int,
+        least_damage: bool = False,
+        scope: TopologyScope | None = None,
+    ) -> CardSet | None:
+        """The best that is not that set, by the same measure; for people who ask, so nothing is remembered."""
+        return self._search(free, count, least_damage=least_damage, scope=scope, but=than)
+
+    def worth(self, chosen: int, free: int) -> CardSet:
+        """What any set of cards is worth, taken from those that are free."""
+        score = self.inside(chosen)
+        return CardSet(chosen, score, self.inside(free | chosen) - score - self.inside(free & ~chosen))
+
     def scores(self, free: int) -> dict[int, int]:
         """Per request size, the best score among `free` cards: what `gpu.topology.scores` announces."""
         return {count: found.score for count, found in self._every_size(free, least_damage=False)}
@@ -105,12 +122,14 @@ class TopologyTable:
         return [(count, best) for count, best in found if best is not None]
 
     def _search(
-        self, free: int, count: int, *, least_damage: bool, scope: TopologyScope | None
+        self, free: int, count: int, *, least_damage: bool, scope: TopologyScope | None, but: int = 0
     ) -> CardSet | None:
         sets = _masks_of_size(self.layout.size, count)
         sets = sets[(sets & ~np.int32(free)) == 0]
         if scope is not None and count > 1:
             sets = sets[self._within(scope)[sets]]
+        if but:
+            sets = sets[sets != but]
         if sets.size == 0:
             return None
         scores = self._inside[sets].astype(np.int64)

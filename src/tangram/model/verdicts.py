@@ -95,6 +95,8 @@ class Suggestion(msgspec.Struct, frozen=True):
     """Where it would then go."""
     pod: PodRef | None = None
     """Whose end is waited for, where it is that; not everybody may be told."""
+    change: tuple[tuple[str, str], ...] = ()
+    """What would be asked instead, by name, for programs that write it down."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,8 @@ from tangram.model.verdicts import Suggestion
 from tangram.reports import shape
 from tangram.reports.evidence import container_reports, node_reports
 from tangram.reports.seeing import SOMEBODY, Sees, everything
-from tangram.reports.words import given, listed, nothing_fits, plural, why_not
+from tangram.reports.weighing import card_sets
+from tangram.reports.words import coded_reasons, given, listed, nothing_fits, plural
 from tangram.units.ids import NodeName
 from tangram.vendors.admission import Admission
 
@@ -87,7 +88,8 @@ def _placed(ledger: Ledger, pod: str, request: Request, manner: Manner) -> shape
     failing = failures_in(request, defaults, outcome.view, outcome.placement)
     rows = telling_rows(ledger, outcome, failing, manner.wanted, manner.most_nodes)
     explanation = explanation_of(ledger, request, outcome, rows)
-    reasons = why_not(failing)
+    told = coded_reasons(failing)
+    reasons = [(each.sentence, each.nodes) for each in told]
     fits = outcome.node is not None and outcome.allocation is not None
     advice = _advice(ledger, request, manner, outcome, failing) if manner.suggestions and not fits else ()
     return shape.PodReport(
@@ -100,11 +102,21 @@ def _placed(ledger: Ledger, pod: str, request: Request, manner: Manner) -> shape
         node_policy=request.node_policy or defaults.node_policy,
         card_policy=[*(request.card_order or defaults.card_order)],
         containers=container_reports(outcome.allocation),
-        reasons=[shape.Reason(sentence, nodes) for sentence, nodes in reasons],
-        nodes=node_reports(ledger, request, explanation, manner.sees),
+        reasons=[shape.Reason(each.sentence, each.nodes, each.code) for each in told],
+        nodes=[
+            _with_sets(ledger, request, each, manner) if each.chosen else each
+            for each in node_reports(ledger, request, explanation, manner.sees)
+        ],
         nodes_left_out=outcome.fitting + sum(nodes for _, nodes in reasons) - len(rows),
-        suggestions=[shape.Advice(each.code, _advice_words(each, manner.sees), each.node) for each in advice],
+        suggestions=[_told_advice(each, manner.sees) for each in advice],
     )
+
+
+def _with_sets(
+    ledger: Ledger, request: Request, chosen: shape.NodeReport, manner: Manner
+) -> shape.NodeReport:
+    sets = card_sets(ledger, request, NodeName(chosen.node), manner.defaults, manner.frag)
+    return msgspec.structs.replace(chosen, sets=sets)
 
 
 def _advice(
@@ -117,10 +129,10 @@ def _advice(
     return suggest(ledger, request, manner.defaults, candidates, frag=manner.frag)
 
 
-def _advice_words(suggestion: Suggestion, sees: Sees) -> str:
+def _told_advice(suggestion: Suggestion, sees: Sees) -> shape.Advice:
     if suggestion.pod is None or sees(suggestion.pod.namespace):
-        return suggestion.sentence
-    return f"wait until {SOMEBODY} ends"
+        return shape.Advice(suggestion.code, suggestion.sentence, suggestion.node, dict(suggestion.change))
+    return shape.Advice(suggestion.code, f"wait until {SOMEBODY} ends", suggestion.node)
 
 
 def describe(

@@ -58,6 +58,17 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
     """The pods that hold a part of it; one whose namespace the asker may not see is not named."""
 
 
+class CardSet(msgspec.Struct, frozen=True, kw_only=True):
+    """Cards that were weighed together."""
+
+    cards: list[int]
+    chosen: bool
+    score: float
+    """Larger is better. Comparable within one answer only."""
+    loss: float = 0.0
+    """What taking them costs those that are left, in the unit of `score`."""
+
+
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     verdict: str
@@ -70,17 +81,23 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
     containers: list[ContainerReport]
     cards: list[CardReport]
+    sets: list[CardSet] = []
+    """Of the node that was chosen: the cards it would give, then the runner-up. Empty where there was no choice."""
 
 
 class Reason(msgspec.Struct, frozen=True):
     sentence: str
     nodes: int
+    code: str = ""
+    """The rule in a word: that of cards where most of a node's cards stumble over one, else that of the node."""
 
 
 class Advice(msgspec.Struct, frozen=True):
     code: str
     sentence: str
     node: str
+    change: dict[str, str] = {}
+    """What would be written instead, for programs; `docs/explain.md` has the names that go with each code."""
 
 
 class Remark(msgspec.Struct, frozen=True):

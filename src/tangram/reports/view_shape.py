@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from tangram.reports import shape
 from tangram.reports.status_shape import NodeStatus
 
 VERSION: Final = "view/v1"
@@ -106,15 +107,7 @@ class LinkView(msgspec.Struct, frozen=True, kw_only=True):
     lanes: int = 1
 
 
-class CardSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Cards that were weighed together."""
-
-    cards: list[int]
-    chosen: bool
-    score: float
-    """Larger is better. Comparable within one answer only."""
-    loss: float = 0.0
-    """What taking them costs those that are left, in the unit of `score`."""
+CardSet = shape.CardSet
 
 
 class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tangram.engine.failing import Failing
 from tangram.model.allocations import Allocation, Share
@@ -105,12 +105,35 @@ def reason_words(rule: NodeRule, most: CardRule | None) -> str:
     return of_cards or _NODE_REASONS[rule]
 
 
+def reason_code(rule: NodeRule, most: CardRule | None) -> str:
+    """The same as one word for programs: the card rule where cards are to blame, else the node's."""
+    blamed = most if rule is NodeRule.CARDS and most in _CARD_REASONS else None
+    return rule_word(rule if blamed is None else blamed)
+
+
+class WhyNot(NamedTuple):
+    sentence: str
+    nodes: int
+    code: str
+
+
 def why_not(failing: Iterable[Failing]) -> list[tuple[str, int]]:
     """The reasons why nodes do not fit, each with the number of its nodes, most frequent first."""
+    return [(each.sentence, each.nodes) for each in coded_reasons(failing)]
+
+
+def coded_reasons(failing: Iterable[Failing]) -> list[WhyNot]:
+    """The same with their words. Two rules told in the same sentence are one reason, under the word of most nodes."""
     counted: Counter[str] = Counter()
+    codes: dict[str, Counter[str]] = {}
     for group in failing:
-        counted[reason_words(group.rule, group.most)] += group.at.size
-    return counted.most_common()
+        sentence = reason_words(group.rule, group.most)
+        counted[sentence] += group.at.size
+        codes.setdefault(sentence, Counter())[reason_code(group.rule, group.most)] += group.at.size
+    return [
+        WhyNot(sentence, nodes, codes[sentence].most_common(1)[0][0])
+        for sentence, nodes in counted.most_common()
+    ]
 
 
 def nothing_fits(reasons: Sequence[tuple[str, int]]) -> str:

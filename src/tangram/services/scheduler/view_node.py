@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from tangram.engine.as_held import request_as_held
 from tangram.engine.hostrules import taint_text
 from tangram.model.nodes import Node
 from tangram.model.topology import PcieLevel
 from tangram.reports.status import node_status
 from tangram.reports.view_shape import CardSet, LinkView, NodeDetail
+from tangram.reports.weighing import card_sets
 from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName
 
@@ -33,8 +35,17 @@ def node_detail(state: State, name: str, pod: str, at: float) -> NodeDetail | st
     )
 
 
-def _sets(_state: State, _node: Node, _pod: str) -> list[CardSet]:
-    return []
+def _sets(state: State, node: Node, pod: str) -> list[CardSet]:
+    """Of a pod that waits by what it asks; of one that has its place by what it holds, since nothing else is kept."""
+    namespace, _, name = pod.partition("/")
+    seen = state.known(namespace, name)
+    if seen is None:
+        return []
+    holding = state.ledger.holding(seen.ref.uid)
+    request = None if seen.waiting is None else seen.waiting.request
+    if holding is not None and (holding.bound or request is None):
+        request = request_as_held(holding.tenant, node)
+    return [] if request is None else card_sets(state.ledger, request, node.name, state.defaults, state.frag)
 
 
 def _links(node: Node) -> list[LinkView]:

@@ -1,0 +1,28 @@
+"""The sets of cards that were weighed on a node, as they are reported: by the numbers people see on the cards."""
+
+from __future__ import annotations
+
+from tangram.engine.alternatives import alternatives
+from tangram.engine.frag import FragScores
+from tangram.engine.ledger import Ledger
+from tangram.engine.place import Defaults
+from tangram.model.requests import Request
+from tangram.reports.shape import CardSet
+from tangram.units.ids import NodeName
+
+
+def card_sets(
+    ledger: Ledger, request: Request, node: NodeName, defaults: Defaults, frag: FragScores | None
+) -> list[CardSet]:
+    """What the pod holds or would get there, then the runner-up; empty where there was nothing to choose."""
+    known = ledger.node(node)
+    numbers = {} if known is None else {card.uuid: card.index for card in known.cards}
+    return [
+        CardSet(
+            cards=sorted(numbers[uuid] for uuid in each.cards if uuid in numbers),
+            chosen=each.chosen,
+            score=round(each.score, 4),
+            loss=round(each.loss, 4),
+        )
+        for each in alternatives(ledger, request, node, defaults, frag=frag)
+    ]

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from tangram.units.memory import Bytes, rough_memory_text
+from tangram.units.memory import GIB, Bytes, rough_memory_text
 from tangram.web.picture import Picture, Sums, sums_of
 from tangram.web.rendering import percent_text
 from tangram.web.sight import Sight
@@ -78,6 +78,9 @@ def _share(used: float, total: float) -> float:
 
 
 def _short(size: int) -> str:
+    for unit, name in ((1024 * GIB, "TiB"), (GIB, "GiB")):
+        if size >= 10 * unit:
+            return f"{size / unit:,.0f} {name}"
     return rough_memory_text(Bytes(size)).removeprefix("about ")
 
 

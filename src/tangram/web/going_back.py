@@ -16,21 +16,31 @@ LONGEST: Final = 2000
 
 _LOCAL = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 """Printable ASCII without a backslash; nothing that could be the beginning of a host."""
-_NO_PAGES: Final = frozenset({"/sign-in", "/sign-out", "/preferences", "/events", "/cards/cordon"})
-"""Paths that show nothing when they are simply opened, or lead in a circle."""
+SIGN_IN: Final = "/sign-in"
+_NO_PAGES: Final = frozenset({"/sign-out", "/preferences", "/events", "/cards/cordon"})
+"""Paths that show nothing when they are simply opened."""
 
 
 def local_path(text: str) -> str:
     """The path with its query if it is one of ours; otherwise the first page."""
     if len(text) > LONGEST or _LOCAL.fullmatch(text) is None:
         return HOME
-    path = text.partition("?")[0].partition("#")[0]
-    return HOME if path in _NO_PAGES else text
+    return HOME if _path(text) in _NO_PAGES else text
+
+
+def after_sign_in(text: str) -> str:
+    """The same for somebody who has just signed in, and need not do so again."""
+    back = local_path(text)
+    return HOME if _path(back) == SIGN_IN else back
 
 
 def asking_again(path: str, *, why: str = "") -> str:
     """Where to sign in, and come back from."""
-    back = local_path(path)
+    back = after_sign_in(path)
     parts = [f"back={quote(back, safe='/')}"] if back != HOME else []
     parts += [f"why={quote(why)}"] if why else []
-    return f"/sign-in?{'&'.join(parts)}" if parts else "/sign-in"
+    return f"{SIGN_IN}?{'&'.join(parts)}" if parts else SIGN_IN
+
+
+def _path(text: str) -> str:
+    return text.partition("?")[0].partition("#")[0]

@@ -18,7 +18,7 @@ from tangram.daemon.web_asking import Reading
 from tangram.kube.rights import RightsUnknown, User
 from tangram.web.cookies import Cookie, name_over, put
 from tangram.web.forms import check_form, check_origin, read_form
-from tangram.web.going_back import local_path
+from tangram.web.going_back import HOME, SIGN_IN, after_sign_in
 from tangram.web.known import NotKnown
 from tangram.web.page import Asked, Shown, Viewer
 from tangram.web.preferences import chosen
@@ -71,14 +71,14 @@ class Entrance:
         self._tries = Tries(clock=clock)
         self._reading = Reading()
         self.paths: Final[Mapping[str, Mapping[str, Receives]]] = {
-            "/sign-in": {"GET": self._form, "POST": self._sign_in},
+            SIGN_IN: {"GET": self._form, "POST": self._sign_in},
             "/sign-out": {"POST": self._sign_out},
             "/preferences": {"POST": self._preferences},
         }
 
     async def _form(self, request: web.Request, show: Show) -> web.Response:
         why = request.query.get("why", "")
-        back = local_path(request.query.get("back", ""))
+        back = after_sign_in(request.query.get("back", ""))
         return await self._page(request, show, back, why if why in REASONS else "")
 
     async def _sign_in(self, request: web.Request, show: Show) -> web.Response:
@@ -86,7 +86,7 @@ class Entrance:
         # Nobody is known yet whom the form could have been made for; where it comes from must be certain instead.
         check_origin(request, must_say=True)
         check_form(request, form, self._reception.stranger(request))
-        back, address = local_path(form.get("back", "")), peer_of(request)
+        back, address = after_sign_in(form.get("back", "")), peer_of(request)
         wait = self._tries.wait_s(address)
         if wait:
             return await self._page(request, show, back, "too-many", status=429, wait=wait)
@@ -120,7 +120,7 @@ class Entrance:
             self._end(request)
             _log.info("%s signed out", viewer.user.name, extra={"user": viewer.user.name})
         gone = Cookie(name=name_over(request, COOKIE), value="")
-        return await self._go(request, show, "/sign-in?why=out", (gone,))
+        return await self._go(request, show, f"{SIGN_IN}?why=out", (gone,))
 
     async def _preferences(self, request: web.Request, show: Show) -> web.Response:
         form = await read_form(request, self._reading)
@@ -137,8 +137,7 @@ class Entrance:
     async def _go(
         self, request: web.Request, show: Show, path: str, cookies: Sequence[Cookie]
     ) -> web.Response:
-        asked = self._asked(request)
-        response = await show(request, asked, Shown(go_to=path))
+        response = await show(request, self._asked(request, HOME), Shown(go_to=path))
         for cookie in cookies:
             put(response, cookie, secure=request.secure)
         return response
@@ -148,13 +147,15 @@ class Entrance:
     ) -> web.Response:
         values = {"back": back, "why": why, "wait": wait}
         shown = Shown(template=TEMPLATE, values=values, status=status)
-        response = await show(request, self._asked(request), shown)
+        response = await show(request, self._asked(request, back), shown)
         if wait:
             response.headers["Retry-After"] = str(wait)
         return response
 
-    def _asked(self, request: web.Request) -> Asked:
-        return Asked(viewer=self._reception.stranger(request), path="/sign-in", now=time.time())
+    def _asked(self, request: web.Request, back: str) -> Asked:
+        # What the frame of the page leads back to, after another language was chosen.
+        query = {"back": back} if back != HOME else {}
+        return Asked(viewer=self._reception.stranger(request), path=SIGN_IN, query=query, now=time.time())
 
 
 def unknown_rights() -> NotKnown:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-_RIGHTS: Final = "the objects of RBAC are kept and not enforced: who has a token may do everything"
-
 DIFFERENCES: Final[dict[str, str]] = {
     "match_conditions_narrow_what_is_asked": (
         "matchConditions are written in CEL, which is not evaluated: the webhook is asked about all that its rules and "
@@ -17,8 +15,6 @@ DIFFERENCES: Final[dict[str, str]] = {
     "a_rule_in_a_schema_is_enforced": "x-kubernetes-validations are written in CEL: they are kept and not evaluated",
     "the_version_is_that_of_kubernetes": "the sandbox says what it is: v1.36.3+tangram-sandbox",
     "an_account_is_given_a_token": "tokens of the sandbox are chance, not signed JSON Web Tokens",
-    "a_strangers_rights_are_reviewed": _RIGHTS,
-    "an_account_without_rights_is_forbidden": _RIGHTS,
     "a_form_nobody_serves_is_not_acceptable": (
         "protobuf is read and never written, so the list of forms that can be asked for is shorter"
     ),

@@ -30,10 +30,14 @@ _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 async def make_accounts(api: Api) -> None:
     """Make what is missing."""
-    await asyncio.gather(
+    binding = _everything(ALL)
+    *_, made = await asyncio.gather(
         *(_create(api, _ACCOUNTS, {"metadata": {"name": name}}) for name in ALL),
-        _create(api, _BINDINGS, _everything(ALL)),
+        _create(api, _BINDINGS, binding),
     )
+    if not made:
+        # It may be an earlier sandbox's, which had fewer accounts than this one.
+        await api.merge(f"{_BINDINGS}/{binding['metadata']['name']}", {"subjects": binding["subjects"]})
 
 
 async def token_for(api: Api, account: str, node: str = "") -> str:
@@ -51,12 +55,15 @@ async def connection_as(api: Api, account: str, node: str = "") -> Connection:
     return Connection(known.server, known.tls, token=await token_for(api, account, node))
 
 
-async def _create(api: Api, path: str, thing: Object) -> None:
+async def _create(api: Api, path: str, thing: Object) -> bool:
+    """Whether it was not there before."""
     try:
         await api.create(path, thing)
     except ApiError as error:
         if error.status != CONFLICT:
             raise
+        return False
+    return True
 
 
 def _everything(accounts: Iterable[str]) -> Object:

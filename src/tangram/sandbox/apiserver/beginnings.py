@@ -1,4 +1,4 @@
-"""What every cluster has from its first moment: four namespaces and two priority classes.
+"""What every cluster has from its first moment: four namespaces, two priority classes, and the roles people know.
 
 And what every namespace has: an account for its pods. A controller sees to that in the real server too, a moment later,
 and whoever is faster than it is refused; here nobody can be.
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from tangram.kube.objects import Object
+from tangram.sandbox.apiserver.rights.authority import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
+from tangram.sandbox.apiserver.rights.first_roles import first_bindings, first_roles
 from tangram.sandbox.apiserver.rules import SYSTEM_PRIORITY_CLASSES
 from tangram.sandbox.apiserver.store import Change, Spot, Store
 
@@ -51,6 +53,14 @@ def _first_things(now: str) -> Iterator[tuple[Spot, Object]]:
             Spot(("scheduling.k8s.io", "priorityclasses"), "", name),
             {**each, "metadata": _metadata(name, now) | {"generation": 1}},
         )
+
+    for resource, things in ((CLUSTER_ROLES, first_roles()), (CLUSTER_ROLE_BINDINGS, first_bindings())):
+        for thing in things:
+            metadata = thing["metadata"]
+            yield (
+                Spot(resource, "", metadata["name"]),
+                {**thing, "metadata": _metadata(metadata["name"], now) | metadata},
+            )
 
 
 def _account(namespace: str, now: str) -> Object:

@@ -24,6 +24,7 @@ from tangram.sandbox.apiserver.own_metadata import keep_system_metadata, may_go,
 from tangram.sandbox.apiserver.patching import same_but_for_times, with_managed_fields
 from tangram.sandbox.apiserver.refusals import Refused, conflict, exists, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
+from tangram.sandbox.apiserver.rights.granting import Granting
 from tangram.sandbox.apiserver.rules import Rules, rules_of
 from tangram.sandbox.apiserver.schemas import prune
 from tangram.sandbox.apiserver.showing import resource_of, shown, spot_of, stored
@@ -47,11 +48,17 @@ class Written(msgspec.Struct):
 
 class Changing:
     def __init__(
-        self, store: Store, registry: Registry, admission: Admission, now: Callable[[], datetime]
+        self,
+        store: Store,
+        registry: Registry,
+        admission: Admission,
+        granting: Granting,
+        now: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._registry = registry
         self._admission = admission
+        self._granting = granting
         self._now = now
 
     async def make(self, ask: Ask, read: Body, *, owned: bool = False) -> Written:
@@ -73,6 +80,7 @@ class Changing:
         # Who it is and how it begins is decided after those who may change it have been asked.
         thing = occasion.thing
         thing["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": to_second(self._now())}
+        self._granting.check(ask, thing, None)
         rules.prepare_create(thing)
         rules.complete(thing)
         self._check(kind, thing, None, ask.target.subresource)
@@ -115,6 +123,7 @@ class Changing:
             occasion = Occasion(ask=ask, operation="UPDATE", thing=new, old=old)
             told = await self._admission.mutate(occasion, rules)
             new = occasion.thing
+            self._granting.check(ask, new, old)
             self._check(kind, new, old, ask.target.subresource)
             told += await self._admission.validate(occasion)
             new = owned_by(new, owners)

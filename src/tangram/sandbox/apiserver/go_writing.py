@@ -17,6 +17,11 @@ def go_json(value: object) -> str:
     return _ENCODER.encode(value).translate(_ESCAPED)
 
 
+def go_quoted(text: str) -> str:
+    """In quotation marks."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def go_text(value: object) -> str:
     """As it is printed into a sentence."""
     if isinstance(value, dict):

@@ -1,8 +1,7 @@
 """Who asks: tokens of the sandbox's own making.
 
 The administrator's stands in the kubeconfig. Service accounts get theirs by `serviceaccounts/token`, as in any cluster,
-and one that is bound to a node says so in the same words. Nothing is signed and nothing is refused to anybody who has a
-token: the rules of RBAC are kept as objects and not enforced.
+and one that is bound to a node says so in the same words. Nothing is signed. What each may do, `rights` says.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from tangram.kube.objects import Object
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+ACCOUNTS_GROUP: Final = "system:serviceaccounts"
 OURS: Final = "https://kubernetes.default.svc"
 """The audience that is this server itself."""
 
@@ -38,7 +39,12 @@ class Person(Struct, frozen=True, kw_only=True):
 
 
 ADMINISTRATOR: Final = Person(name="kubernetes-admin", groups=(MASTERS, AUTHENTICATED))
-NOBODY: Final = Person(name="system:anonymous", groups=("system:unauthenticated",))
+NOBODY: Final = Person(name="system:anonymous", groups=(UNAUTHENTICATED,))
+
+
+def account_groups(namespace: str) -> tuple[str, ...]:
+    """Those that the service accounts of a namespace are in."""
+    return ACCOUNTS_GROUP, f"{ACCOUNTS_GROUP}:{namespace}"
 
 
 class Identities:
@@ -73,7 +79,7 @@ class Identities:
         self._tokens[token] = Person(
             name=f"system:serviceaccount:{namespace}:{name}",
             uid=metadata["uid"],
-            groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED),
+            groups=(*account_groups(namespace), AUTHENTICATED),
             extra=extra,
         )
         self._audiences[token] = tuple(audiences)

@@ -19,6 +19,8 @@ from tangram.sandbox.apiserver.pod_parts import PodParts
 from tangram.sandbox.apiserver.reading import Reader
 from tangram.sandbox.apiserver.registry import Registry
 from tangram.sandbox.apiserver.reviews import Reviews
+from tangram.sandbox.apiserver.rights.authority import Authority
+from tangram.sandbox.apiserver.rights.granting import Granting
 from tangram.sandbox.apiserver.scaling import Scaling
 from tangram.sandbox.apiserver.store import Store
 from tangram.sandbox.apiserver.watching import Watching
@@ -46,17 +48,20 @@ class Parts:
         self.admission: Final = Admission(self.store)
         self.reader: Final = Reader(self.store, now)
         self.watching: Final = Watching(self.store, now, time.monotonic)
-        changing = Changing(self.store, self.registry, self.admission, now)
-        self.writer: Final = Writer(self.store, self.registry, changing, now)
+        self.authority: Final = Authority(self.store)
+        granting = Granting(self.authority)
+        changing = Changing(self.store, self.registry, self.admission, granting, now)
+        self.writer: Final = Writer(self.store, self.registry, changing, self.authority, now)
         self.deleter: Final = Deleter(self.store, self.admission, now)
         self.pods: Final = PodParts(self.store, self.registry, self.admission, self.deleter, now)
         self.scaling: Final = Scaling(self.store, self.registry, self.writer)
-        self.reviews: Final = Reviews(self.store, self.identities, now)
+        self.reviews: Final = Reviews(self.store, self.identities, self.authority, now)
         self.kubelets: Final = KubeletDoor(self.store, authority)
         self.definitions: Final = Definitions(self.store, self.registry, now)
         if journal is not None:
             journal.load_into(self.store)
             self.definitions.load()
+            self.authority.load()
         begin(self.store, lambda: to_second(now()))
 
     async def close(self) -> None:

@@ -1,18 +1,17 @@
-"""Questions that are answered and forgotten: who somebody is, and what they may do.
-
-Everybody with a token may do everything here, and the answers say so.
-"""
+"""Questions that are answered and forgotten: who somebody is, and what they may do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.asking import Ask
-from tangram.sandbox.apiserver.identities import MASTERS, OURS, Identities
+from tangram.sandbox.apiserver.identities import OURS, Identities, Person
 from tangram.sandbox.apiserver.refusals import Fault, bad_request, conflict, invalid, not_found
+from tangram.sandbox.apiserver.rights.authority import Authority
+from tangram.sandbox.apiserver.rights.wanted import Wanted
 from tangram.sandbox.apiserver.rules import faulting
 from tangram.sandbox.apiserver.store import Spot, Store
 from tangram.wire import loose
@@ -24,15 +23,22 @@ USUAL_LIFE_S: Final = 3600
 
 
 class Reviews:
-    def __init__(self, store: Store, identities: Identities, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: Store, identities: Identities, authority: Authority, now: Callable[[], datetime]
+    ) -> None:
         self._store = store
         self._identities = identities
+        self._authority = authority
         self._now = now
 
     def answer(self, ask: Ask, thing: Object) -> Object:
         """The object that was sent, with its status."""
         spec = loose.members(thing.get("spec"))
-        metadata: Object = {**thing.get("metadata", {}), "creationTimestamp": None}
+        metadata: Object = {
+            key: value for key, value in thing.get("metadata", {}).items() if value is not None
+        }
+        if ask.target.namespace:
+            metadata["namespace"] = ask.target.namespace
         answered: Object = {**thing, "metadata": metadata}
         match ask.target.kind.kind:
             case "TokenReview":
@@ -41,16 +47,24 @@ class Reviews:
                 metadata["creationTimestamp"] = to_second(self._now())
                 answered["status"] = {"userInfo": ask.person.written()}
             case "SelfSubjectRulesReview":
-                everything = {"verbs": ["*"]}
-                answered["status"] = {
-                    "incomplete": False,
-                    "resourceRules": [{**everything, "apiGroups": ["*"], "resources": ["*"]}],
-                    "nonResourceRules": [{**everything, "nonResourceURLs": ["*"]}],
-                }
+                answered |= {"spec": {}, "status": self._rules(ask.person, loose.text(spec.get("namespace")))}
             case kind:
-                _check_access(kind, spec)
-                answered["status"] = {"allowed": True, "reason": _why(ask, spec)}
+                _check_access(kind, spec, ask.target.namespace)
+                person = ask.person if kind == "SelfSubjectAccessReview" else _subject(spec)
+                decision = self._authority.decide(person, _wanted(spec))
+                reason = {"reason": decision.reason} if decision.reason else {}
+                answered["status"] = {"allowed": decision.allowed, **reason}
         return answered
+
+    def _rules(self, person: Person, namespace: str) -> Object:
+        if not namespace:
+            raise bad_request("no namespace on request")
+        rules = self._authority.rules_for(person, namespace)
+        return {
+            "resourceRules": [rule.written() for rule in rules if rule.resources],
+            "nonResourceRules": [rule.written() for rule in rules if rule.urls],
+            "incomplete": False,
+        }
 
     def _token_reviewed(self, spec: object) -> Object:
         asked = loose.members(spec)
@@ -117,20 +131,42 @@ class Reviews:
 _BINDABLE: Final = {"Node": "nodes", "Pod": "pods", "Secret": "secrets"}
 
 
-def _check_access(kind: str, spec: object) -> None:
+def _check_access(kind: str, spec: object, namespace: str) -> None:
     """That a question about rights asks for something. Raises `Refused`."""
     asked = loose.members(spec)
     faults: list[Fault] = []
-    both = bool(asked.get("resourceAttributes")), bool(asked.get("nonResourceAttributes"))
-    if sum(both) != 1:
+    resource, path = asked.get("resourceAttributes"), asked.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        what = "cannot be specified in combination with resourceAttributes"
+        faults.append(faulting.invalid("spec.nonResourceAttributes", path, what))
+    if resource is None and path is None:
         what = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         faults.append(faulting.invalid("spec.resourceAttributes", None, what))
-    if kind == "SubjectAccessReview" and not asked.get("user") and not asked.get("groups"):
+    if kind != "SelfSubjectAccessReview" and not asked.get("user") and not asked.get("groups"):
         faults.append(faulting.invalid("spec.user", "", "at least one of user or group must be specified"))
+    if kind == "LocalSubjectAccessReview":
+        there = loose.text(loose.members(resource).get("namespace"))
+        if resource is not None and there != namespace:
+            where = "spec.resourceAttributes.namespace"
+            faults.append(faulting.invalid(where, there, "must match metadata.namespace"))
+        if path is not None:
+            what = "disallowed on this kind of request"
+            faults.append(faulting.invalid("spec.nonResourceAttributes", path, what))
     if faults:
         raise invalid("authorization.k8s.io", kind, "", faults)
 
 
-def _why(ask: Ask, spec: object) -> str:
-    groups = loose.elements(loose.members(spec).get("groups")) or ask.person.groups
-    return "" if MASTERS in groups else "the sandbox lets everybody do everything"
+def _subject(spec: Mapping[str, object]) -> Person:
+    """Whom a question is about, in exactly the groups it names."""
+    groups = tuple(loose.text(each) for each in loose.elements(spec.get("groups")))
+    return Person(name=loose.text(spec.get("user")), groups=groups)
+
+
+def _wanted(spec: Mapping[str, object]) -> Wanted:
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
+        asked = loose.members(path)
+        return Wanted(loose.text(asked.get("verb")), path=loose.text(asked.get("path")))
+    asked = loose.members(spec.get("resourceAttributes"))
+    fields = ("verb", "group", "resource", "subresource", "namespace", "name")
+    return Wanted(*(loose.text(asked.get(field)) for field in fields))

@@ -20,14 +20,15 @@ from tangram.sandbox.apiserver.asking import JSON, YAML, Ask, Form, Target, loca
 from tangram.sandbox.apiserver.bodies import LARGEST, read_body, read_options
 from tangram.sandbox.apiserver.changing import Written
 from tangram.sandbox.apiserver.documents import Documents
-from tangram.sandbox.apiserver.identities import AUTHENTICATED, MASTERS, NOBODY, Person
+from tangram.sandbox.apiserver.identities import MASTERS, Person
 from tangram.sandbox.apiserver.parts import Parts
-from tangram.sandbox.apiserver.refusals import Refused, named, qualified
+from tangram.sandbox.apiserver.refusals import Refused
+from tangram.sandbox.apiserver.rights.impersonating import speaker
+from tangram.sandbox.apiserver.rights.wanted import Wanted, read_wanted
 from tangram.sandbox.apiserver.showing import many, one
 
 TOKEN_REQUEST: Final = "io.k8s.api.authentication.v1.TokenRequest"  # noqa: S105 - the name of a type
 HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
-PUBLIC: Final = frozenset({*HEALTH, "version"})
 
 _log = logging.getLogger(__name__)
 
@@ -61,13 +62,17 @@ class Serving:
     async def _answered(self, request: web.Request) -> web.StreamResponse:
         path = request.path
         person = self._parts.identities.of_header(request.headers.get("Authorization", ""))
-        first = path.strip("/").partition("/")[0]
         if person is None:
             raise Refused(401, "Unauthorized", "Unauthorized")
-        if person is NOBODY and first not in PUBLIC:
-            raise _forbidden(request, locate(self._parts.registry, path))
-        person = _impersonated(request, person)
-        if first in HEALTH:
+        authority = self._parts.authority
+
+        def wanted() -> Wanted:
+            return read_wanted(request.method, path, request.query)
+
+        person = speaker(request.headers, person, authority, wanted)
+        if MASTERS not in person.groups:
+            authority.check(person, wanted())
+        if path.strip("/").partition("/")[0] in HEALTH:
             return web.Response(text="ok")
         accept = request.headers.get("Accept", "")
         watched = _WATCH.sub(r"\1", path)
@@ -225,29 +230,6 @@ async def _pour(response: web.StreamResponse, lines: AsyncGenerator[bytes]) -> N
         await response.write_eof()
     finally:
         await lines.aclose()
-
-
-def _impersonated(request: web.Request, person: Person) -> Person:
-    """Whom an administrator speaks for, or who asks."""
-    name = request.headers.get("Impersonate-User", "")
-    if not name or MASTERS not in person.groups:
-        return person
-    groups = request.headers.getall("Impersonate-Group", [])
-    return Person(name=name, groups=(*groups, AUTHENTICATED))
-
-
-def _forbidden(request: web.Request, target: Target | None) -> Refused:
-    """What somebody without a token may not do: anything but ask for version and health."""
-    verbs = _VERBS.get(request.method, {})
-    if target is None:
-        message = f'forbidden: User "{NOBODY.name}" cannot {request.method.lower()} path "{request.path}"'
-        return Refused(403, "Forbidden", message, {})
-    kind, verb = target.kind, verbs.get(bool(target.name), request.method.lower())
-    where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
-    called = f' "{target.name}"' if target.name else ""
-    told = f"{qualified(kind.group, kind.plural)}{called} is forbidden: "
-    message = f'{told}User "{NOBODY.name}" cannot {verb} resource "{kind.plural}" in API group "{kind.group}" {where}'
-    return Refused(403, "Forbidden", message, named(kind.group, kind.plural, target.name))
 
 
 def _ask(request: web.Request, target: Target, person: Person, accept: str) -> Ask:

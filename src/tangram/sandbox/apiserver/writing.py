@@ -29,6 +29,8 @@ from tangram.sandbox.apiserver.patching import (
 )
 from tangram.sandbox.apiserver.refusals import Refused, bad_request, conflict, invalid, not_found
 from tangram.sandbox.apiserver.registry import Registry
+from tangram.sandbox.apiserver.rights.authority import Authority
+from tangram.sandbox.apiserver.rights.wanted import Wanted
 from tangram.sandbox.apiserver.rules import faulting
 from tangram.sandbox.apiserver.schemas import prune
 from tangram.sandbox.apiserver.showing import spot_of
@@ -41,11 +43,17 @@ _MADE_BY_PUT: Final = frozenset({"Lease", "Event"})
 
 class Writer:
     def __init__(
-        self, store: Store, registry: Registry, changing: Changing, now: Callable[[], datetime]
+        self,
+        store: Store,
+        registry: Registry,
+        changing: Changing,
+        authority: Authority,
+        now: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._registry = registry
         self._changing = changing
+        self._authority = authority
         self._now = now
 
     async def create(self, ask: Ask, body: bytes) -> Written:
@@ -65,6 +73,7 @@ class Writer:
         if self._store.get(spot) is None:
             if kind.kind in _MADE_BY_PUT and not metadata.get("uid"):
                 metadata.pop("resourceVersion", None)
+                self._may_create(ask)
                 return await self._changing.make(ask, read)
             raise not_found(kind.group, kind.plural, ask.target.name)
 
@@ -148,11 +157,18 @@ class Writer:
                 )
             if ask.target.subresource:
                 raise not_found(kind.group, kind.plural, ask.target.name)
+            self._may_create(ask)
             thing = merged(None)
             made = msgspec.structs.replace(ask, method="POST")
             return await self._changing.make(made, Body(thing, warnings), owned=True)
         said = loose.text(metadata.get("resourceVersion"))
         return await self._changing.change(ask, merged, warnings=warnings, said=said, owned=True)
+
+    def _may_create(self, ask: Ask) -> None:
+        """That who replaces or applies what is not there may also make it. Raises `Refused`."""
+        target = ask.target
+        wanted = Wanted("create", *target.kind.resource, target.subresource, target.namespace, target.name)
+        self._authority.check(ask.person, wanted)
 
     def _patched(self, ask: Ask, old: Object, change: Any) -> Object:  # noqa: ANN401 - JSON of any shape
         match ask.content:

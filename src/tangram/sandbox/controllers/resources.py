@@ -55,6 +55,9 @@ JOBS: Final = Resource("batch/v1", "Job", "jobs")
 CRON_JOBS: Final = Resource("batch/v1", "CronJob", "cronjobs")
 BUDGETS: Final = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 LEASES: Final = Resource("coordination.k8s.io/v1", "Lease", "leases")
+CLUSTER_ROLES: Final = Resource(
+    "rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False
+)
 DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

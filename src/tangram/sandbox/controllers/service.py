@@ -25,6 +25,7 @@ from tangram.sandbox.controllers import (
 )
 from tangram.sandbox.controllers.accounts import Accounts
 from tangram.sandbox.controllers.budgets import Budgets
+from tangram.sandbox.controllers.cluster_roles import ClusterRoles
 from tangram.sandbox.controllers.copies import Copies
 from tangram.sandbox.controllers.cron_jobs import CronJobs
 from tangram.sandbox.controllers.daemon_sets import DaemonSets
@@ -106,6 +107,7 @@ class Controllers:
             "quotas": Quotas(hands, served).queue,
             "namespaces": namespaces.queue,
             "accounts": Accounts(hands, self._authority_pem).queue,
+            "cluster roles": ClusterRoles(hands).queue,
             "node taints": NodeTaints(hands).queue,
             "heartbeats": Heartbeats(hands, by_node, grace=self._grace).queue,
             "evictions": Evictions(hands, by_node).queue,

@@ -1,4 +1,4 @@
-"""Roles and their bindings. They are checked and stored; nobody is refused anything by them."""
+"""Roles and their bindings as objects: how they are completed, and what is wrong with them. `rights/` obeys them."""
 
 from __future__ import annotations
 

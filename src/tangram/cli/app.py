@@ -15,9 +15,9 @@ import cyclopts
 import tangram
 from tangram.cli import manual
 from tangram.cli.agents import container_runtime_manual as container_runtime
+from tangram.cli.agents import dashboard_manual, operator_manual
 from tangram.cli.agents import gpu_aware_manual as gpu_aware
 from tangram.cli.agents import manual as agents
-from tangram.cli.agents import operator_manual
 from tangram.cli.failures import InputError
 from tangram.cli.hardware import manual as hardware
 from tangram.cli.images import manual as images
@@ -69,6 +69,7 @@ app.command(
 )
 app.command("tangram.cli.agents.gpu_aware:app", name="gpu-aware", help=gpu_aware.GPU_AWARE)
 app.command("tangram.cli.agents.scheduler:scheduler", name="scheduler", help=agents.SCHEDULER)
+app.command("tangram.cli.agents.dashboard:dashboard", name="dashboard", help=dashboard_manual.DASHBOARD)
 app.command("tangram.cli.agents.cordon:cordon", name="cordon", help=agents.CORDON)
 app.command("tangram.cli.agents.cordon:uncordon", name="uncordon", help=agents.UNCORDON)
 app.command("tangram.cli.simulate_cards:app", name="simulate-cards", help=manual.SIMULATE_CARDS)

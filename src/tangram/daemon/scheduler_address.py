@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -50,6 +51,15 @@ def scheduler_trust(url: str, authority: Path | None) -> ssl.SSLContext:
         # The near end of a 'kubectl port-forward': no certificate names it, and the named authority still vouches.
         context.check_hostname = False
     return context
+
+
+def trust_again(context: ssl.SSLContext | None, authority: Path | None) -> None:
+    """Believe also what the file says now: a scheduler that makes its own certificates makes new ones in time."""
+    if context is None or authority is None:
+        return
+    # What was believed at the start is still believed; a file that is being written is read the next time.
+    with suppress(OSError):
+        context.load_verify_locations(cafile=str(authority))
 
 
 def scheduler_sentence(error: ApiError) -> str:

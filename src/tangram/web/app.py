@@ -27,6 +27,7 @@ from tangram.web.known import Known, NotKnown
 from tangram.web.language import Language
 from tangram.web.page import Asked, Viewer
 from tangram.web.pages.all import Found, page_at
+from tangram.web.proxies import PROXY_DOOR
 from tangram.web.receiving import NotSignedIn, Reception
 from tangram.web.static_files import PREFIX, StaticFiles
 
@@ -50,8 +51,8 @@ class Parts:
     """Told of every answer."""
 
 
-def dashboard_app(parts: Parts) -> web.Application:
-    """The whole dashboard as one application."""
+def dashboard_app(parts: Parts, *, for_proxy: bool = False) -> web.Application:
+    """The whole dashboard as one application; `for_proxy` where nobody but the authenticating proxy connects."""
     desk = _Desk(parts)
 
     async def prepared(request: web.Request, response: web.StreamResponse) -> None:
@@ -62,6 +63,7 @@ def dashboard_app(parts: Parts) -> web.Application:
         await parts.hub.close()
 
     app = web.Application()
+    app[PROXY_DOOR] = for_proxy
     app.router.add_route("*", "/{path:.*}", desk.answer)
     app.on_response_prepare.append(prepared)
     app.on_shutdown.append(ending)

@@ -12,11 +12,12 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from http import HTTPStatus
 from typing import Final
 
+import msgspec
 from aiohttp import web
 
-from tangram.kube.rights import RightsUnknown
 from tangram.web.known import Known, NotKnown
 from tangram.web.page import Asked, Viewer
 from tangram.web.pages.all import Page
@@ -29,7 +30,6 @@ TOGETHER_S: Final = 0.3
 LOOK_S: Final = 1.0
 """How often it is looked whether anybody went away, or the picture went stale."""
 HEARTBEAT_S: Final = 15.0
-RIGHTS_S: Final = 30.0
 WRITE_LIMIT_S: Final = 10.0
 MOST_UNREAD: Final = 64
 """Messages that may wait for one browser."""
@@ -50,6 +50,8 @@ class Stream:
         self.seen: Hashable = None
         self.version = 0
         self.over = ""
+        self.missed = False
+        """Something could not be told."""
         self._unread: list[bytes] = []
         self._news = asyncio.Event()
 
@@ -162,10 +164,7 @@ class Hub:
             return None
         key = asked.path, tuple(asked.query.items()), asked.viewer.sight, asked.viewer.user
         if key not in moments:
-            current = Asked(
-                viewer=asked.viewer, path=asked.path, parts=asked.parts, query=asked.query, now=now
-            )
-            moments[key] = stream.page.moment(current, self._known)
+            moments[key] = stream.page.moment(msgspec.structs.replace(asked, now=now), self._known)
         return moments[key]
 
     def _event(self, name: str, data: bytes) -> bytes:
@@ -223,31 +222,38 @@ class Hub:
         self._changed.set()
 
     async def _tell(self, stream: Stream, response: web.StreamResponse, again: LooksAgain) -> None:
-        loop = asyncio.get_running_loop()
-        looked = loop.time()
         while not stream.over:
             message = await stream.next(HEARTBEAT_S)
             if stream.gone:
                 raise ConnectionResetError("the browser went away")
-            if loop.time() - looked >= RIGHTS_S:
-                looked = loop.time()
-                if not await self._still(stream, again):
-                    message = self._event("ended", b"")
-                    stream.end("the viewer may not see it any more")
+            if not stream.over:
+                message = await self._allowed(stream, message, again)
             await self._write(response, message or b": still here\n\n")
 
-    async def _still(self, stream: Stream, again: LooksAgain) -> bool:
+    async def _allowed(self, stream: Stream, message: bytes, again: LooksAgain) -> bytes:
+        """What of a message the viewer may still be told. Whoever remembers rights answers this for nothing."""
+        asked = stream.asked
         try:
             viewer = await again()
-        except (NotSignedIn, NotKnown, RightsUnknown):
-            return False
-        asked = stream.asked
-        if viewer.sight != asked.viewer.sight or viewer.may_act != asked.viewer.may_act:
-            stream.tell(self._event("again", b""))
-        stream.asked = Asked(
-            viewer=viewer, path=asked.path, parts=asked.parts, query=asked.query, now=asked.now
-        )
-        return True
+        except NotKnown as unknown:
+            if unknown.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                # Nobody knows their rights now, so nothing is told; the page is made anew once somebody does.
+                stream.missed = stream.missed or bool(message)
+                return b""
+            stream.end("the viewer is refused")
+            return self._event("ended", b"")
+        except NotSignedIn:
+            stream.end("the viewer is not signed in any more")
+            return self._event("ended", b"")
+        if (
+            viewer.sight == asked.viewer.sight
+            and viewer.may_act == asked.viewer.may_act
+            and not stream.missed
+        ):
+            return message
+        stream.missed = False
+        stream.asked = msgspec.structs.replace(asked, viewer=viewer)
+        return self._event("again", b"")
 
     async def _write(self, response: web.StreamResponse, message: bytes) -> None:
         async with asyncio.timeout(WRITE_LIMIT_S):

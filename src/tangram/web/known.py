@@ -7,16 +7,19 @@ Everything a page shows comes from here and is narrowed by the viewer's sight th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tangram.kube.objects import Object
 from tangram.kube.rights import User
 from tangram.reports.shape import ExplainReport
 from tangram.reports.view_shape import NodeDetail
-from tangram.services.scheduler.checkup.diagnosis import ClusterDiagnosis
 from tangram.web.history.keeping import History
 from tangram.web.picture import Picture
 from tangram.web.sight import Sight
+
+if TYPE_CHECKING:
+    # The checks bring half a scheduler with them, and are made in a process of their own.
+    from tangram.services.scheduler.checkup.diagnosis import ClusterDiagnosis
 
 
 class NotKnown(Exception):  # noqa: N818 - says what is the case

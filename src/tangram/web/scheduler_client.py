@@ -6,7 +6,7 @@ without a second copy of it as dictionaries. Whatever goes wrong is a sentence f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -36,9 +36,11 @@ _Answer = TypeVar("_Answer")
 class SchedulerClient:
     """Everything raises `NotKnown`. Two connections: the one that waits for news may be left for another replica."""
 
-    def __init__(self, following: Api, asking: Api) -> None:
+    def __init__(self, following: Api, asking: Api, trust: Callable[[], None] = lambda: None) -> None:
         self._following = following
         self._asking = asking
+        self._trust = trust
+        """Looks again whom to believe."""
 
     async def view(self, epoch: str, since: int, wait: float) -> View:
         """What came after that version, or whatever there is after so many seconds."""
@@ -49,6 +51,7 @@ class SchedulerClient:
 
     async def leave(self) -> None:
         """Ask for news over a new connection from now on, which may lead to another replica."""
+        self._trust()
         await self._following.close()
 
     async def node(self, name: str, pod: str = "") -> NodeDetail:

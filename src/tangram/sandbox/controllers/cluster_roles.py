@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from tangram.kube.objects import Key, Object
-from tangram.sandbox.apiserver.rights.aggregating import aggregated
 from tangram.sandbox.controllers.hands import Hands
 from tangram.sandbox.controllers.reading import is_going
 from tangram.sandbox.controllers.resources import CLUSTER_ROLES
 from tangram.sandbox.controllers.work import WorkQueue
+from tangram.wire.cluster_roles import aggregated
 
 
 class ClusterRoles:

@@ -11,8 +11,8 @@ from typing import Final
 
 from tangram.kube.objects import Object
 from tangram.sandbox.apiserver.identities import ACCOUNTS_GROUP, AUTHENTICATED, MASTERS, UNAUTHENTICATED
-from tangram.sandbox.apiserver.rights.aggregating import aggregated
 from tangram.sandbox.apiserver.rules.rights import RBAC
+from tangram.wire.cluster_roles import aggregated
 
 _READ: Final = "get list watch"
 _WRITE: Final = "create delete deletecollection patch update"

@@ -18,6 +18,7 @@ from tangram.cli.documents import read_documents
 from tangram.cli.failures import InputError
 from tangram.cli.files import read_source
 from tangram.cli.plain import clean
+from tangram.cli.sandbox_dashboard import DASHBOARD_PORT, Browsers, dashboard_of
 from tangram.daemon.errors import SettingError
 from tangram.daemon.running import DONE, FAILED, Supervisor, run_service
 from tangram.daemon.yaml_text import parse_document
@@ -61,6 +62,17 @@ def sandbox(
     port: Annotated[
         int, Parameter(metavar="PORT", help="Of the API server; 0 takes any that is free.")
     ] = USUAL_PORT,
+    dashboard: Annotated[
+        bool, Parameter(show_default=False, help="Serve the dashboard too; --no-dashboard leaves it out.")
+    ] = True,
+    dashboard_port: Annotated[
+        int | None,
+        Parameter(
+            metavar="PORT",
+            show_default=False,
+            help=f"Of the dashboard; 0 takes any that is free. {DASHBOARD_PORT} if that is free.",
+        ),
+    ] = None,
     real: Annotated[
         bool, Parameter(negative="", help="On real components of Kubernetes (make testbed builds them).")
     ] = False,
@@ -69,6 +81,11 @@ def sandbox(
     story = _scenario(scenario)
     if not 0 <= port <= LARGEST_PORT:
         raise InputError(f"--port is {port}: it is between 1 and {LARGEST_PORT}, or 0 for any that is free.")
+    if dashboard_port is not None and not 0 <= dashboard_port <= LARGEST_PORT:
+        raise InputError(
+            f"--dashboard-port is {dashboard_port}: it is between 1 and {LARGEST_PORT}, or 0 for any that is free."
+        )
+    browsers = Browsers(wanted=dashboard, port=dashboard_port, keep=data is not None)
     options = Options(
         folder=(data or USUAL_FOLDER).absolute(),
         keep=data is not None,
@@ -79,7 +96,7 @@ def sandbox(
     _allow_many_files()
     try:
         with taking(options.folder) as folder, logging_to(folder.path):
-            return run_service(lambda supervisor: _serve(folder, options, story, supervisor))
+            return run_service(lambda supervisor: _serve(folder, options, browsers, story, supervisor))
     except (SettingError, JournalError) as error:
         raise InputError(str(error)) from None
     except BrokenPipeError:
@@ -98,7 +115,9 @@ def _allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _serve(folder: Folder, options: Options, story: Scenario | None, supervisor: Supervisor) -> int:
+async def _serve(
+    folder: Folder, options: Options, browsers: Browsers, story: Scenario | None, supervisor: Supervisor
+) -> int:
     began, well = time.monotonic(), True
 
     def step(what: str) -> None:
@@ -107,8 +126,11 @@ async def _serve(folder: Folder, options: Options, story: Scenario | None, super
     _say(f"Tangram {tangram.__version__} sandbox: a GPU cluster on this machine, without GPUs.\n")
     # Asked for the end while it starts, or twice: it goes as far as it must and no further.
     with suppress(Stopped):
-        async with sandbox_in(folder, options, supervisor, step) as box:
-            _say(_welcome(box, time.monotonic() - began, kept=options.keep))
+        async with (
+            sandbox_in(folder, options, supervisor, step) as box,
+            dashboard_of(box, browsers) as page,
+        ):
+            _say(_welcome(box, page, time.monotonic() - began, kept=options.keep))
             well = story is None or await _told(story, box)
             await supervisor.stopping.wait()
             _say("\nStopping ...")
@@ -135,7 +157,7 @@ async def _told(story: Scenario, box: Sandbox) -> bool:
     return True
 
 
-def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
+def _welcome(box: Sandbox, page: str, seconds: float, *, kept: bool) -> str:
     folder = box.folder
     lines = [
         "",
@@ -147,6 +169,8 @@ def _welcome(box: Sandbox, seconds: float, *, kept: bool) -> str:
         "  tangram status",
         "",
     ]
+    if page:
+        lines += [f"Dashboard  {page}", ""]
     if shutil.which("kubectl") is None:
         lines += [
             "There is no kubectl on the PATH: any release from 1.28 on will do, and 'tangram status' needs none.",

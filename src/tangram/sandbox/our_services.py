@@ -49,6 +49,8 @@ class Doors(Struct, frozen=True):
 
     scheduler: str
     aware: str
+    authority: Path = Path()
+    """Who vouches for the scheduler's certificate."""
 
 
 async def start_scheduler(

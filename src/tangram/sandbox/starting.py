@@ -125,7 +125,8 @@ async def _start(
         client.authority,
     )
     await webhooks.register(api, url, served.authority)
-    doors = Doors(url, await start_aware(stack, await accounts.connection_as(api, accounts.AWARE)))
+    aware = await start_aware(stack, await accounts.connection_as(api, accounts.AWARE))
+    doors = Doors(url, aware, serving.authority)
     machines = Machines(
         options.machines,
         api=api,

@@ -12,6 +12,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -112,11 +113,10 @@ class Hub:
     async def run(self) -> None:
         """Look for ever."""
         while True:
-            try:
-                async with asyncio.timeout(LOOK_S):
+            with suppress(TimeoutError):
+                # While nobody looks there is nothing to look for.
+                async with asyncio.timeout(LOOK_S if self._streams else None):
                     await self._changed.wait()
-            except TimeoutError:
-                pass
             self._changed.clear()
             if self._streams:
                 self.look()

@@ -64,7 +64,7 @@ async def serving_dashboard(
                 dashboard.app(),
                 settings.address,
                 None if identity is None else identity.context,
-                option=OPTION,
+                option=settings.option,
             )
         )
         if settings.proxy_address is not None:
@@ -96,5 +96,5 @@ def _identity(
     files = PairFiles(identity, settings.certificate.certificate, settings.certificate.key)
     files.begin()
     dashboard.also_unready(identity.unready)
-    supervisor.lasting("certificate", files.follow)
+    supervisor.lasting("dashboard: certificate", files.follow)
     return identity

@@ -108,10 +108,10 @@ class Dashboard:
     def start(self, supervisor: Supervisor) -> None:
         """Begin everything that runs beside the pages."""
         self._deaths = supervisor.unhealthy
-        supervisor.lasting("the scheduler's view", self._follower.run)
-        supervisor.lasting("news for browsers", self.hub.run)
-        supervisor.lasting("events", self._recorder.run)
-        supervisor.lasting("history", lambda: tend(self._history, self._file))
+        supervisor.lasting("dashboard: the scheduler's view", self._follower.run)
+        supervisor.lasting("dashboard: news for browsers", self.hub.run)
+        supervisor.lasting("dashboard: events", self._recorder.run)
+        supervisor.lasting("dashboard: history", lambda: tend(self._history, self._file))
 
     async def close(self) -> None:
         await self.hub.close()

@@ -22,6 +22,8 @@ class CertificateFiles(msgspec.Struct, frozen=True):
 
 class DashboardSettings(msgspec.Struct, frozen=True, kw_only=True):
     address: Address = Address("127.0.0.1", 8088)
+    option: str = "--address"
+    """What people wrote the address into."""
     server: str
     """The scheduler's, https."""
     server_authority: Path | None = None

@@ -36,6 +36,29 @@ FOLLOWED: dict[str, Callable[[Request, str], Request]] = {
 }
 
 
+SAID: dict[str, Callable[[str], dict[str, str]]] = {
+    "drop-scope": lambda said: {"scope": read(r"one (\S+)$", said)},
+    "other-qos": lambda said: {"qos": read(r"policy (\S+)", said), "was": read(r"of (\S+)$", said)},
+    "drop-app-class": lambda said: {"class": read(r"class (\S+)$", said)},
+    "less-memory": lambda said: {"memory": str(int(parse_memory(read(r": (.+) per card", said))))},
+    "less-compute": lambda said: {"cores": read(r"for (\d+)", said), "was": read(r"of (\d+)$", said)},
+    "fewer-cards": lambda said: {"count": read(r"for (\d+)", said), "was": read(r"of (\d+)$", said)},
+    "when-pod-ends": lambda said: {"pod": read(r"pod (\S+) ends", said)},
+}
+"""What programs are told, as a person reads it."""
+
+
+def said_alike(suggestion: Suggestion) -> bool:
+    """Whether programs are told what people are told."""
+    change = dict(suggestion.change)
+    if suggestion.code == "tolerate":
+        named = f"{change['key']}={change['value']}" if change["value"] else change["key"]
+        return suggestion.sentence.endswith(f" taint {named}:{change['effect']}")
+    if suggestion.code == "less-memory" and int(change.pop("was")) <= int(change["memory"]):
+        return False
+    return change == SAID.get(suggestion.code, lambda _: {})(suggestion.sentence)
+
+
 def read(pattern: str, said: str) -> str:
     found = re.search(pattern, said)
     assert found is not None, said

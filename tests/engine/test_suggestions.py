@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from builders.clusters import card, metax_node, mthreads_node
-from builders.following import node_when_followed
+from builders.following import node_when_followed, said_alike
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.filter import filter_nodes
@@ -29,6 +29,7 @@ def codes(ledger: Ledger, asked: Request) -> set[str]:
     for each in found:
         assert each.code == "when-pod-ends" or node_when_followed(ledger, asked, each) == each.node
         assert node_when_followed(ledger, asked, each) is not None
+        assert said_alike(each), each
     return {each.code for each in found}
 
 

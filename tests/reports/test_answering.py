@@ -9,7 +9,7 @@ from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.ledger import Ledger
 from tangram.model.allocations import Tenant
 from tangram.model.nodes import Node
-from tangram.model.requests import Request
+from tangram.model.requests import CardOrder, Request
 from tangram.reports.answering import Manner, Question, answer, describe
 from tangram.reports.running import ended_report, running_report
 from tangram.reports.seeing import SOMEBODY
@@ -109,6 +109,7 @@ def test_a_suggestion_to_wait_for_somebody_elses_pod_does_not_name_it() -> None:
     report = asked(ledger, BIG, Manner(sees=mine))
     advice = {each.code: each.sentence for each in report.suggestions}
     assert advice["when-pod-ends"] == "wait until a pod of another namespace ends"
+    assert b"theirs" not in msgspec.json.encode(report)
     everybody = asked(ledger, BIG, Manner())
     assert "wait until pod theirs/secret ends" in [each.sentence for each in everybody.suggestions]
 
@@ -150,3 +151,41 @@ def test_a_pod_that_runs_is_told_where_and_on_which_cards() -> None:
     gone = tenant("a", metax_node("n", 4), Part(3, from_gib(8), 20))
     assert running(node, gone).startswith("default/a has its place already: node n, card 3 (8 GiB")
     assert ended_report(made.pod).sentence == "default/a has ended, so it holds no card and waits for none."
+
+
+def test_reasons_and_suggestions_have_words_for_programs() -> None:
+    ledger = cluster()
+    full = [Part(0, from_gib(30), 20), Part(1, from_gib(30), 20)]
+    for at in range(0, 100, 2):
+        ledger.put_tenant(tenant(f"u{at}", metax_node(f"n{at:03}", 2), *full))
+    report = asked(ledger, BIG, Manner())
+    assert {each.code: each.nodes for each in report.reasons} == {"memory": 90, "unschedulable": 10}
+    advice = {each.code: each.change for each in report.suggestions}
+    assert advice["less-memory"] == {"memory": str(from_gib(44)), "was": str(from_gib(60))}
+
+
+def test_two_rules_in_the_same_words_are_one_reason_under_the_word_of_most_nodes() -> None:
+    nodes = [metax_node(f"n{number}", 1) for number in range(3)]
+    ledger = ledger_of(*nodes)
+    for node in nodes:
+        ledger.put_tenant(tenant(f"t-{node.name}", node, Part(0)))
+    whole = request("p", slice_ask())
+    (only,) = asked(ledger, whole, Manner(suggestions=False)).reasons
+    assert (only.sentence, only.nodes, only.code) == ("cards have too little free memory", 3, "memory")
+    mutex = request("p", slice_ask(memory=from_gib(1), cores=1), card_order=(CardOrder.MUTEX,))
+    (only,) = asked(ledger, mutex, Manner(suggestions=False)).reasons
+    assert (only.sentence, only.code) == ("cards are in use", "mutex")
+
+
+def test_the_node_that_is_chosen_and_no_other_tells_what_was_weighed() -> None:
+    report = asked(cluster(), SMALL, Manner())
+    weighed = {node.node: node.sets for node in report.nodes if node.sets}
+    assert list(weighed) == [report.node]
+    chosen, other = weighed[str(report.node)]
+    assert (chosen.cards, chosen.chosen) == ([report.containers[0].cards[0].index], True)
+    assert (other.chosen, other.cards != chosen.cards, other.score <= chosen.score) == (False, True, True)
+    assert not [
+        node
+        for node in asked(cluster(), BIG, Manner(suggestions=False)).nodes
+        if node.sets and not node.chosen
+    ]

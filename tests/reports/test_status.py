@@ -13,7 +13,7 @@ from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.demand import NO_DEMAND, demand_from, shape_of
 from tangram.engine.ledger import Ledger
 from tangram.model.allocations import Tenant
-from tangram.model.cards import CardMode
+from tangram.model.cards import AppClass, CardMode, QosPolicy
 from tangram.model.nodes import Node, Taint
 from tangram.model.pods import Phase, Pod
 from tangram.model.refusals import Caution, Refusal
@@ -21,7 +21,7 @@ from tangram.model.requests import AskKind, Request
 from tangram.reports import shape
 from tangram.reports.answering import Manner, Question, answer
 from tangram.reports.asking import OTHER_SCHEDULER, Asked
-from tangram.reports.status import Scene, status_of
+from tangram.reports.status import Scene, node_status, status_of
 from tangram.reports.status_shape import StatusReport
 from tangram.units.ids import Namespace, NodeName
 from tangram.units.memory import from_gib
@@ -105,6 +105,39 @@ def test_a_card_that_takes_no_pods_is_not_free(changes: dict[str, object], state
 def test_a_node_that_takes_no_pods_says_so(node: dict[str, object], state: str) -> None:
     made = msgspec.structs.replace(metax_node("n", 1), **node)
     assert status(ledger_of(made)).nodes[0].state == state
+
+
+@pytest.mark.parametrize(
+    ("announced", "tenants", "told"),
+    [
+        pytest.param(None, [], ("", ""), id="nobody"),
+        pytest.param(QosPolicy.BURST_SHARE, [], ("burst-share", ""), id="announced"),
+        pytest.param(
+            QosPolicy.BURST_SHARE,
+            [(QosPolicy.FIXED_SHARE, None)],
+            ("fixed-share", ""),
+            id="tenants know better",
+        ),
+        pytest.param(
+            None,
+            [(QosPolicy.BEST_EFFORT, AppClass.OFFLINE), (QosPolicy.BEST_EFFORT, AppClass.ONLINE)],
+            ("best-effort", "online, offline"),
+            id="classes",
+        ),
+    ],
+)
+def test_a_card_says_which_policy_and_classes_it_runs(
+    announced: QosPolicy | None, tenants: list[tuple[QosPolicy, AppClass | None]], told: tuple[str, str]
+) -> None:
+    node = metax_node("n", 1)
+    card = msgspec.structs.replace(node.cards[0], announced_qos=announced, numa=1)
+    node = msgspec.structs.replace(node, cards=(card,))
+    ledger = ledger_of(node)
+    for number, (qos, app_class) in enumerate(tenants):
+        ledger.put_tenant(tenant(f"t{number}", node, Part(0), qos=qos, app_class=app_class))
+    (only,) = node_status(ledger, node).cards
+    assert (only.qos, only.app_class) == told
+    assert only.numa == 1
 
 
 def test_nodes_come_as_people_count_and_those_without_cards_apart() -> None:

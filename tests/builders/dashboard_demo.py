@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -21,7 +22,6 @@ from aiohttp.typedefs import Handler
 
 from builders.dashboards import (
     GIB,
-    FakeHistory,
     FakeKnown,
     FakeReception,
     card,
@@ -31,6 +31,7 @@ from builders.dashboards import (
     view,
     viewer,
 )
+from tangram.reports.charging import CARD
 from tangram.reports.shape import (
     Advice,
     CardReport,
@@ -48,7 +49,8 @@ from tangram.reports.shape import (
 from tangram.reports.status_shape import CORDONED, NOT_READY, UNHEALTHY, CardStatus, Holder, NodeStatus
 from tangram.reports.view_shape import IdleRoom, LinkView, NodeDetail, Rules, WaitingPod
 from tangram.web.app import dashboard_app
-from tangram.web.history.keeping import Moment, Point, Used
+from tangram.web.history.book import Page, Row
+from tangram.web.history.keeping import History, Point
 from tangram.web.language import Language
 from tangram.web.page import Viewer
 from tangram.web.sight import Sight
@@ -275,54 +277,75 @@ def demo_reports(known: FakeKnown) -> dict[str, ExplainReport]:
     }
 
 
-def demo_history(now: float) -> FakeHistory:
+def demo_history(history: History, now: float) -> None:
+    """A week that was, before the picture is told of."""
     chance = random.Random(7)  # noqa: S311 - a picture, no secret
-    course: list[Point] = []
     used, fragmented = 40.0, 6.0
-    for minute in range(24 * 60, 0, -5):
-        used = min(88.0, max(12.0, used + chance.uniform(-3, 3)))
-        fragmented = min(20.0, max(1.0, fragmented + chance.uniform(-1, 1)))
-        course.append(
-            Point(
-                at=now - minute * 60,
-                cards=92,
-                used=round(used, 2),
-                idle=round(92 - used, 2),
-                fragmented=round(min(fragmented, 92 - used), 2),
-                waiting=chance.randint(0, 4),
+    for minute in range(7 * _DAY // 60, 0, -3):
+        used = min(78.0, max(12.0, used + chance.uniform(-1.4, 1.4)))
+        fragmented = min(20.0, max(1.0, fragmented + chance.uniform(-0.5, 0.5)))
+        # A night in which nobody answered.
+        if not 2000 < minute < 2400:
+            idle = round(92 - used, 2)
+            history.way.add(
+                Point(
+                    at=now - minute * 60,
+                    cards=92,
+                    used=round(used, 2),
+                    idle=idle,
+                    fragmented=round(min(fragmented, idle), 2),
+                    waiting=chance.randint(0, 4),
+                )
             )
-        )
-    hour = int(now // 3600 * 3600)
-    uses = [
-        Used(
-            hour=hour - back * 3600,
-            namespace=namespace,
-            card_hours=round(base * chance.uniform(0.6, 1.2), 3),
-            memory_gib_hours=round(base * 60 * chance.uniform(0.6, 1.2), 2),
-            compute_card_hours=round(base * chance.uniform(0.5, 1.0), 3),
-            pods=chance.randint(1, 9),
-        )
-        for back in range(7 * 24)
-        for namespace, base in (("research", 14.0), ("serving", 5.5), ("vision", 8.0))
-    ]
-    moments = [
-        Moment(
-            at=now - 300, node="metax-a03", kind="unhealthy", card=2, detail="ECC: 3 uncorrectable errors"
-        ),
-        Moment(at=now - 1200, node="metax-a03", kind="given", card=0, pod="research/llama-pretrain-0"),
-        Moment(at=now - 3600, node="metax-a03", kind="freed", card=1, pod="vision/detector-train-0"),
-        Moment(at=now - _DAY, node="metax-a03", kind="node-added"),
-    ]
-    return FakeHistory({"metax-a03": moments}, course, uses)
+    this_hour = int(now // 3600 * 3600)
+    pages: dict[int, Page] = {}
+    for back in range(7 * 24, -1, -1):
+        hour = this_hour - back * 3600
+        seconds = 3600.0 if back else now - this_hour
+        busy = 0.75 + 0.25 * math.sin(hour / 3600 / 24 * 2 * math.pi)
+        rows: dict[str, Row] = {}
+        for namespace, base in (
+            ("research", 24.0),
+            ("vision", 14.0),
+            ("serving", 9.5),
+            ("speech", 3.0),
+            ("ci", 0.4),
+        ):
+            cards = base * busy * chance.uniform(0.8, 1.1)
+            rows[namespace] = Row(
+                cards * CARD * seconds,
+                cards * 58 * GIB * seconds,
+                cards * 0.9 * CARD * seconds,
+                chance.randint(1, 9),
+            )
+        pages[hour] = Page(heard_s=seconds, capacity=92 * seconds, rows=rows)
+    history.book.take(now - 60, 92, {}, pages)
+
+
+def demo_moments(known: FakeKnown, now: float) -> None:
+    """What the nodes looked like a little earlier: cards fail, are held back, come and go."""
+    nodes = {status.node: status for status in demo_nodes()}
+    before = dict(nodes)
+    before["metax-a03"] = _metax("metax-a03", *FREE[:8])
+    before["metax-a04"] = _metax("metax-a04", *FREE[:8])
+    before["metax-b04"] = _metax("metax-b04", *FREE[:8])
+    known.picture.take(view(*before.values(), at=now - 55))
+    for version, (name, ago) in enumerate((("metax-b04", 50), ("metax-a04", 32), ("metax-a03", 14)), 2):
+        known.picture.take(view(nodes[name], version=version, at=now - ago))
 
 
 def demo_known(now: float | None = None) -> FakeKnown:
     """The whole of it, as of now."""
     now = time.time() if now is None else now
     known = FakeKnown()
+    known.history = History()
+    demo_history(known.history, now)
+    known.picture.listeners.append(known.history.note)
+    demo_moments(known, now)
     known.picture.take(
         view(
             *demo_nodes(),
+            version=9,
             waiting=demo_waiting(now),
             at=now,
             room=IdleRoom(at=now, idle=61.4, fragmented=9.2, shapes=7),
@@ -334,7 +357,6 @@ def demo_known(now: float | None = None) -> FakeKnown:
     for name, status in known.picture.nodes.items():
         known.links[name] = demo_links(len(status.cards), "MX" if name.startswith("metax") else "MT")
     known.reports = demo_reports(known)
-    known.history = demo_history(now)
     weighed = known.picture.nodes["metax-a02"]
     known.details["metax-a02", "research/rl-run"] = NodeDetail(
         at=now,

@@ -134,6 +134,7 @@ class FakeHistory(History):
         points: Sequence[Point] = (),
         uses: Sequence[Used] = (),
     ) -> None:
+        super().__init__()
         self.moments = dict(moments or {})
         self.points = list(points)
         self.uses = list(uses)

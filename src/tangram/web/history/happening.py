@@ -40,6 +40,8 @@ class Happenings:
         self._health: deque[Moment] = deque(maxlen=MOST_OF_HEALTH)
         self._since: dict[tuple[str, str], float] = {}
         self._number = 0
+        self.health_number = 0
+        """Grows with everything that is about health."""
 
     @property
     def number(self) -> int:
@@ -71,6 +73,7 @@ class Happenings:
         self._order.append((self._number, moment.node))
         if moment.kind in ABOUT_HEALTH:
             self._health.append(moment)
+            self.health_number += 1
         if len(self._order) > MOST_IN_ALL:
             number, node = self._order.popleft()
             oldest = self._of_node.get(node)

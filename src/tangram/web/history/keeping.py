@@ -92,6 +92,11 @@ class History:
         """Grows with everything that happens."""
         return self._happened.number
 
+    @property
+    def health_happened(self) -> int:
+        """The same for what `health_moments` tells."""
+        return self._happened.health_number
+
     def _gather(self, arriving: dict[str, NodeStatus], change: Change) -> None:
         for before, after in change.nodes:
             if after is not None:

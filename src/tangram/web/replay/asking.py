@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from tangram.model.cards import Vendor
-from tangram.model.requests import NodePolicy
+from tangram.model.requests import CardOrder, NodePolicy
 from tangram.reports.status_shape import FREE, READY, USED, CardStatus, NodeStatus
 from tangram.reports.view_shape import Rules, WaitingPod
 from tangram.units.ids import natural_key
@@ -22,6 +22,7 @@ MOST_NODES: Final = 1000
 MOST_PODS: Final = 4000
 MOST_WAITING: Final = 1000
 _VENDORS: Final = frozenset(Vendor)
+_ORDERS: Final = frozenset(CardOrder)
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +60,7 @@ def question_from(
             if pod.cards > 0 and pod.vendor in _VENDORS
         ],
         policy=policy,
-        card_policy=list(rules.card_policy) if rules is not None else [],
+        card_policy=[word for word in rules.card_policy if word in _ORDERS] if rules is not None else [],
         rival=NodePolicy.BINPACK if policy == NodePolicy.FRAG else NodePolicy.FRAG,
     )
     scope = Scope(

@@ -66,7 +66,6 @@ WORDS: Final[Words] = {
     "node.whole_card": ("whole", "整卡"),
     "node.guessed": ("a guess: nobody wrote down which cards it has", "推测：没有记录它占用哪些卡"),
     "node.weigh": ("show its set", "查看选卡"),
-    "node.weigh_pod": ("Show the cards chosen for {pod}", "查看为 {pod} 选择的卡"),
     "node.links_heading": ("Links, pair by pair", "逐对互联"),
     "node.links_region": ("What joins each pair of cards", "每两张卡之间的连接"),
     "node.links_open": ("Show the table of links", "展开互联表"),
@@ -147,8 +146,23 @@ WORDS: Final[Words] = {
     "node.by_topology": ("Links, on the node itself", "互联方式（在该节点上执行）"),
     "node.by_set": ("The cards chosen for the pod", "为该 Pod 选择的卡"),
     "node.by_events": ("What happened on the node", "节点事件"),
-    "node.cut_off": ("There is no such node, or you may not see it.", "没有该节点，或您无权查看。"),
-    "node.missing_title": ("No such node", "没有该节点"),
+    "node.by_cordon": ("Take a card out of placement; uncordon gives it back", "封锁一张卡（uncordon 解除）"),
+    "node.trouble": (
+        "The scheduler does not answer, so this is the node as it was last told, without its links: {why}",
+        "调度器没有应答，以下为该节点最后一次上报的情况，不含互联信息：{why}",
+    ),
+    "node.pod_illegible": (
+        "pod is {pod}: write NAMESPACE/NAME, as in ?pod=default/train.",
+        "pod 的值为 {pod}：应写作 命名空间/名称，例如 ?pod=default/train。",
+    ),
+    "node.legend_chosen": ("chosen for the pod", "为该 Pod 选中"),
+    "node.legend_runner_up": ("runner-up", "次选"),
+    "node.uuid": ("UUID", "UUID"),
+    "node.slots_used": ("{used} of {all}", "{used} / {all}"),
+    "error.code.no-node": (
+        "There is no node of that name with cards that you may see; the cluster page shows those that you may.",
+        "没有这个名称的带卡节点，或您无权查看；集群页列出您可以查看的节点。",
+    ),
 }
 
 COUNTED: Final[CountedWords] = {

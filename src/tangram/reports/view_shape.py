@@ -64,6 +64,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     node_policy: str
     card_policy: list[str]
     scheduler_names: list[str]
+    renamed: dict[str, str] = {}
+    """From this cluster's own name of a resource to the usual one, for those that are not called as usual."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

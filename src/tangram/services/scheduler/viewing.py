@@ -257,6 +257,7 @@ def _rules_of(state: State) -> Rules:
         node_policy=defaults.node_policy,
         card_policy=[*defaults.card_order],
         scheduler_names=sorted(state.served),
+        renamed=dict(state.admissions.settings.renamed),
     )
 
 

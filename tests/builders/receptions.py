@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import cache
 
 from aiohttp import ClientResponse, ClientSession, DummyCookieJar, web
 from aiohttp.test_utils import TestServer
 
 from builders.dashboards import FakeKnown, parts_of
 from tangram.kube.rights import RightsUnknown, User
+from tangram.web.answers import Answers
 from tangram.web.app import dashboard_app
 from tangram.web.proxies import PROXY_DOOR
 from tangram.web.reception import Reception, WaysIn
+from tangram.web.rendering import Rendering
 from tangram.web.seeing import Namespaces, Seeing
+from tangram.web.static_files import StaticFiles
 
 ADMIN = ("list pods", "list nodes", "patch nodes")
 
@@ -87,7 +92,9 @@ class Scene:
         self.reception = Reception(self.rights, self.seeing, ways, self.clock)
 
     def app(self, *, proxy_door: bool = False) -> web.Application:
-        app = dashboard_app(parts_of(self.known, self.reception))
+        parts = parts_of(self.known, self.reception)
+        answers = Answers(_rendering(), self.known, parts.hub.stamp)
+        app = dashboard_app(replace(parts, answers=answers))
         app[PROXY_DOOR] = proxy_door
         return app
 
@@ -102,18 +109,24 @@ class Scene:
             await server.close()
 
 
+@cache
+def _rendering() -> Rendering:
+    """Templates are compiled once for all tests."""
+    return Rendering(StaticFiles().address)
+
+
 class Browser:
     """Sends what a browser sends with a form of our own pages, and keeps cookies as it is told."""
 
     def __init__(self, session: ClientSession) -> None:
-        self._session = session
+        self.session = session
         self.cookies: dict[str, str] = {}
         self.set_cookies: list[str] = []
         self.texts: list[str] = []
         """Everything that was ever answered, headers and all."""
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, str]:
-        async with self._session.get(
+        async with self.session.get(
             path, headers={**self._cookie(), **(headers or {})}, allow_redirects=False
         ) as response:
             return await self._took(response)
@@ -122,7 +135,7 @@ class Browser:
         self, path: str, form: Mapping[str, str], headers: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
         said = {"Sec-Fetch-Site": "same-origin"} if headers is None else headers
-        async with self._session.post(
+        async with self.session.post(
             path, data=dict(form), headers={**self._cookie(), **said}, allow_redirects=False
         ) as response:
             return await self._took(response)

@@ -37,7 +37,7 @@ def test_memory_is_bounded_whatever_comes() -> None:
     tries = Tries(clock=Clock())
     for index in range(MOST_ADDRESSES + 50):
         tries.failed(f"10.{index >> 16}.{index >> 8 & 255}.{index & 255}")
-    assert len(tries._left) == MOST_ADDRESSES
+    assert len(tries) == MOST_ADDRESSES
 
 
 @given(st.lists(st.floats(0, 120), max_size=60))

@@ -100,6 +100,10 @@ class Seeing:
         self._people: OrderedDict[User, _Person] = OrderedDict()
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
 
+    def __len__(self) -> int:
+        """How many people are remembered."""
+        return len(self._people)
+
     async def of(self, user: User) -> Seen:
         """What that user may see now. Raises `RightsUnknown`.
 

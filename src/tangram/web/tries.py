@@ -32,6 +32,9 @@ class Tries:
         self._clock = clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._left)
+
     def wait_s(self, address: str) -> int:
         """How long until the next try; 0 for at once."""
         left, at = self._left.get(_site(address), (float(self._most), 0.0))

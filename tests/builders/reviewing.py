@@ -14,6 +14,8 @@ from tangram.kube.connection import Connection
 Object = dict[str, Any]
 TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+MYSELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+OWN_ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Reviewing:
@@ -24,6 +26,8 @@ class Reviewing:
         self.connection = connection
         self.users: dict[str, Object] = {}
         self.allowed: list[tuple[str, Object]] = []
+        self.caller: Object | None = {"username": "owner"}
+        """Whoever asks about itself; None where that cannot be asked."""
         self.asked: list[Object] = []
         self.instead: web.Response | Object | None = None
         small.answer_first = self._answer
@@ -33,15 +37,24 @@ class Reviewing:
 
     def _answer(self, request: web.Request) -> web.Response:
         review: Object = self.small.requests[-1][3]
-        if request.method != "POST" or request.path not in (TOKENS, ACCESS):
+        if request.method != "POST" or request.path not in (TOKENS, ACCESS, MYSELF, OWN_ACCESS):
             return refusal(404, "NotFound", request.path)
+        if request.path == MYSELF and self.caller is None:
+            return refusal(404, "NotFound", "the server could not find the requested resource")
         self.asked.append(review)
         if isinstance(self.instead, web.Response):
             return self.instead
         status = self.instead
         if status is None:
-            status = self._known(review["spec"]) if request.path == TOKENS else self._may(review["spec"])
+            status = self._status(request.path, review["spec"])
         return web.json_response({**review, "status": status}, status=201)
+
+    def _status(self, path: str, spec: Object) -> Object:
+        if path == TOKENS:
+            return self._known(spec)
+        if path == MYSELF:
+            return {"userInfo": self.caller}
+        return self._may({**spec, "user": "owner"} if path == OWN_ACCESS else spec)
 
     def _known(self, spec: Object) -> Object:
         user = self.users.get(spec["token"])

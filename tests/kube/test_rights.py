@@ -226,3 +226,39 @@ async def test_a_crowd_that_waits_too_long_is_told_so(scene: Scene, monkeypatch:
     )
     assert all(isinstance(outcome, RightsUnknown) for outcome in outcomes)
     assert "within 0.05 s" in str(outcomes[-1])
+
+
+async def test_about_itself_an_account_asks_without_the_right_to_review_others(scene: Scene) -> None:
+    scene.server.caller = {"username": "owner", "groups": ["ops"]}
+    me = await scene.rights.myself()
+    assert me == User("owner", groups=("ops",))
+    scene.server.allowed.append(("owner", {"verb": "list", "resource": "pods"}))
+    assert await scene.rights.may(me, "list", "pods")
+    assert await scene.rights.myself() == me
+    assert [review["kind"] for review in scene.server.asked] == [
+        "SelfSubjectReview",
+        "SelfSubjectAccessReview",
+    ]
+    assert not await scene.rights.may(ANNA, "list", "pods")
+    assert scene.server.asked[-1]["kind"] == "SubjectAccessReview"
+
+
+async def test_where_the_api_server_knows_no_such_question_its_own_rights_are_asked_all_the_same(
+    scene: Scene,
+) -> None:
+    scene.server.caller = None
+    me = await scene.rights.myself()
+    assert me == User("the account of this kubeconfig")
+    scene.server.allowed.append(("owner", {"verb": "list", "resource": "pods"}))
+    assert await scene.rights.may(me, "list", "pods")
+
+
+async def test_silence_about_itself_is_no_name(scene: Scene) -> None:
+    scene.server.instead = refusal(503, "ServiceUnavailable", "down")
+    with pytest.raises(RightsUnknown, match="who this is"):
+        await scene.rights.myself()
+    scene.server.instead = {}
+    with pytest.raises(RightsUnknown, match="names nobody"):
+        await scene.rights.myself()
+    scene.server.instead = None
+    assert (await scene.rights.myself()).name == "owner"

@@ -151,7 +151,11 @@ def test_who_only_wants_to_be_told_of_the_end_is_no_owner() -> None:
 
 
 def test_names_cannot_lead_to_another_path() -> None:
-    assert pod_path("a/../b", "c?d") == "/api/v1/namespaces/a%2F..%2Fb/pods/c%3Fd"
+    assert pod_path("a", "b.c") == "/api/v1/namespaces/a/pods/b.c"
+    assert pod_path("a/../b", "c") == pod_path("a", "c?d") == ""
+    owner = owner_of(owned("Job", "batch/v1", name="x/../y"))
+    assert owner is not None
+    assert owner.path == ""
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
-from urllib.parse import quote
 
+from tangram.units.ids import is_dns_label, is_dns_subdomain
 from tangram.wire import loose
 from tangram.wire.changing.cleaning import LAST_APPLIED
 
@@ -34,8 +34,9 @@ class Owner(NamedTuple):
 
 
 def pod_path(namespace: str, name: str) -> str:
-    """Where the API server has a pod."""
-    return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
+    """Where the API server has a pod; empty for names that no pod has, which could lead anywhere."""
+    legal = is_dns_label(namespace) and is_dns_subdomain(name)
+    return f"/api/v1/namespaces/{namespace}/pods/{name}" if legal else ""
 
 
 def owner_of(manifest: Mapping[str, object]) -> Owner | None:
@@ -46,12 +47,15 @@ def owner_of(manifest: Mapping[str, object]) -> Owner | None:
         if reference.get("controller") is not True:
             continue
         kind, name = loose.text(reference.get("kind")), loose.text(reference.get("name"))
-        group, _, version = loose.text(reference.get("apiVersion")).rpartition("/")
-        resource = _RESOURCES.get((group, kind))
-        place = f"namespaces/{quote(loose.text(metadata.get('namespace')), safe='')}"
-        path = f"/apis/{group}/{version}/{place}/{resource}/{quote(name, safe='')}" if resource else ""
-        return Owner(kind, name, path)
+        return Owner(kind, name, _path(loose.text(reference.get("apiVersion")), kind, metadata, name))
     return None
+
+
+def _path(group_version: str, kind: str, metadata: Mapping[str, object], name: str) -> str:
+    group, _, version = group_version.rpartition("/")
+    home, resource = loose.text(metadata.get("namespace")), _RESOURCES.get((group, kind))
+    legal = is_dns_label(version) and is_dns_label(home) and is_dns_subdomain(name)
+    return f"/apis/{group}/{version}/namespaces/{home}/{resource}/{name}" if resource and legal else ""
 
 
 def applying(manifest: Mapping[str, object]) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from tangram.web.reporting.saying import Said, compute_words, memory_words, node
 MOST_NEAREST: Final = 5
 MOST_GAPS: Final = 3
 _AMOUNTS: Final = ("memory", "cores")
+_NO_AMOUNT: Final = 0.001
+"""Nearer than a node with nothing of what is needed."""
 _COUNTED: Final = ("cards", "no-such-cards", "scope")
 
 
@@ -28,7 +30,8 @@ class Gap(NamedTuple):
 
 class Near(NamedTuple):
     node: str
-    met: float
+    met: float | None
+    """None for a rule that knows no amounts, such as a taint."""
     gaps: Sequence[Gap]
     said: Said
 
@@ -36,7 +39,7 @@ class Near(NamedTuple):
 def nearest(language: Language, nodes: Iterable[shape.NodeReport]) -> list[Near]:
     """The nodes that come closest, the closest first."""
     found = [_near(language, node) for node in nodes if node.verdict != shape.FITS]
-    found.sort(key=lambda near: -near.met)
+    found.sort(key=lambda near: -(_NO_AMOUNT if near.met is None else near.met))
     return found[:MOST_NEAREST]
 
 
@@ -50,6 +53,8 @@ def _near(language: Language, node: shape.NodeReport) -> Near:
     elif node.verdict in _COUNTED:
         # Cards of another kind help nobody, however many there are.
         met = _share(node.need, node.have) / (2 if node.verdict == "no-such-cards" else 1)
+    elif not node.need:
+        return Near(node.node, None, (), node_said(language, node))
     else:
         met = _share(node.need, node.have)
     return Near(node.node, min(met, 0.999), gaps[:MOST_GAPS], node_said(language, node))

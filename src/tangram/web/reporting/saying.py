@@ -57,10 +57,13 @@ def verdict_said(language: Language, report: shape.PodReport, *, live: bool) -> 
         word = "not-ours"
     elif word == shape.RUNS and not report.containers:
         word = "runs-without"
+    nodes = sum(reason.nodes for reason in report.reasons)
+    if word == shape.WAITS and not nodes:
+        word = "waits-nowhere"
     key = f"rules.verdict.{word}"
     if not known(key):
         return Said(report.sentence, Language.ENGLISH)
-    return Said(said(language, key, pod=report.pod, node=report.node or ""))
+    return Said(said(language, key, pod=report.pod, node=report.node or "", nodes=nodes))
 
 
 def reason_said(language: Language, reason: shape.Reason) -> Said:
@@ -98,7 +101,7 @@ def advice_said(language: Language, advice: shape.Advice) -> Said:
             change |= {"memory": memory_text(Bytes(memory)), "less": memory_words(language, was - memory)}
         elif advice.code == "tolerate":
             value = f"={change['value']}" if change.get("value") else ""
-            change["taint"] = f"{change['key']}{value}:{change.get('effect', '')}"
+            change = {"taint": f"{change['key']}{value}:{change.get('effect', '')}"}
         return Said(said(language, f"rules.advice.{advice.code}", **change))
     except (KeyError, ValueError):
         # A code or an amount of a newer scheduler than this dashboard.

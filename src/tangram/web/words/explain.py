@@ -16,7 +16,7 @@ WORDS: Final[Words] = {
         "Manifest, YAML or JSON, one document or several",
         "清单（YAML 或 JSON，可含多个文档）",
     ),
-    "explain.namespace": ("Namespace, where the manifest names none", "命名空间（清单未写时使用）"),
+    "explain.namespace": ("Namespace, if none is named", "命名空间（清单未写时使用）"),
     "explain.node_policy": ("Node policy", "节点策略"),
     "explain.card_policy": ("Card policy", "选卡策略"),
     "explain.as_written": ("as the manifest says", "按清单所写"),

@@ -256,7 +256,14 @@ WORDS: Final[Words] = {
     **_STAGES,
     **_CODES,
     "rules.verdict.fits": ("{pod} fits on node {node}.", "{pod} 可以调度到节点 {node}。"),
-    "rules.verdict.waits": ("{pod} waits: no node fits.", "{pod} 正在等待：没有节点满足要求。"),
+    "rules.verdict.waits": (
+        "{pod} waits: none of {nodes} nodes fits.",
+        "{pod} 正在等待：{nodes} 个节点均不满足要求。",
+    ),
+    "rules.verdict.waits-nowhere": (
+        "{pod} waits: there is no node to look at.",
+        "{pod} 正在等待：没有可用的节点。",
+    ),
     "rules.verdict.refused": ("{pod} is refused.", "{pod} 被拒绝。"),
     "rules.verdict.no-cards": (
         "{pod} asks for no card of MetaX or Moore Threads, so there is nothing to place.",

@@ -1,9 +1,9 @@
 """Cards as cells of a drawing, told apart by shape: colour only repeats it.
 
 A frame is how the card is offered (plain for whole, with pins for sliced, dotted for virtual, with a second edge for
-shared), its fill how much memory was given away, the bar in it how much compute; diagonal lines are a cordoned card and a
-cross an unhealthy one. Cells of a kind share one path, so a tile of eight cards is four or five elements and not forty.
-`static/cells.js` draws the same; a test in a browser compares them.
+shared), its fill how much memory was given away, the bar in it how much compute; diagonal lines are a cordoned card
+and a cross an unhealthy one. Cells of a kind share one path, so a tile of eight cards is four or five elements and not
+forty. `static/cells.js` draws the same; a test in a browser compares them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DOWN: Final = 32
 MARGIN: Final = 3
 _BAR: Final = 5
 _PINS: Final = (5, 13, 21)
-_ORDER: Final = ("memory", "compute", *MODES, "pins", "hatch", "bad")
+_ORDER: Final = ("memory", "compute", "veil", *MODES, "pins", "hatch", "bad")
 
 
 class Drawing(msgspec.Struct, frozen=True):
@@ -69,11 +69,16 @@ def _draw(paths: dict[str, list[str]], cell: Cell, x: int, y: int) -> None:
         add("pins", "".join(f"M{x - 2} {y + pin}h2M{x + WIDTH} {y + pin}h2" for pin in _PINS))
     state = CARD_STATES[cell.state]
     if state == UNHEALTHY:
-        add("bad", f"{frame}M{x + 4} {y + 7}l10 12M{x + 14} {y + 7}l-10 12")
+        cross = f"M{x + 4} {y + 7}l10 12M{x + 14} {y + 7}l-10 12"
+        # The ground's colour around the lines keeps them visible on a cell that is filled.
+        add("veil", cross)
+        add("bad", frame + cross)
         return
     add(mode, frame)
     if state == CORDONED:
-        add("hatch", f"M{x} {y + 10}l10 -10M{x} {y + 18}l18 -18M{x} {y + 26}l18 -18M{x + 8} {y + 26}l10 -10")
+        hatch = f"M{x} {y + 10}l10 -10M{x} {y + 18}l18 -18M{x} {y + 26}l18 -18M{x + 8} {y + 26}l10 -10"
+        add("veil", hatch)
+        add("hatch", hatch)
 
 
 def _filled(x: float, y: int, width: int, percent: int) -> str:

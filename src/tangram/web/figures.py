@@ -1,8 +1,8 @@
 """The headline of the cluster as one viewer may know it, in numbers and as the texts that a page shows of them.
 
 Sums of cards are the scheduler's own totals for whoever may list nodes; anybody else gets the sums of the nodes they
-see. Pods are counted as far as they may be listed. The texts are the same in both languages, so a browser that shows the
-page is told them as they are.
+see. Pods are counted as far as they may be listed. The texts are the same in both languages, so a browser that shows
+the page is told them as they are.
 """
 
 from __future__ import annotations

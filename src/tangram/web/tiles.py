@@ -1,8 +1,8 @@
 """Nodes as tiles: the little of each that a picture of thousands shows, kept beside the picture and moved with it.
 
 A tile is made once for everybody and again only when its node is another; what a viewer may not see, which is whose
-pods sit there, is taken off as it is told. For browsers tiles are numbers and positions in short tables, so that 5,000 nodes
-of eight cards are about half a megabyte before it is packed. Nothing here is HTML.
+pods sit there, is taken off as it is told. For browsers tiles are numbers and positions in short tables, so that 5,000
+nodes of eight cards are about half a megabyte before it is packed. Nothing here is HTML.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ export const FREE = 0, USED = 1, CORDONED = 2, UNHEALTHY = 3;
 export const IN_A_ROW = 8;
 
 const WIDTH = 18, HEIGHT = 26, ACROSS = 22, DOWN = 32, MARGIN = 3, BAR = 5, PINS = [5, 13, 21], PERCENTS = 101;
-const ORDER = ["memory", "compute", ...MODES, "pins", "hatch", "bad"];
+const ORDER = ["memory", "compute", "veil", ...MODES, "pins", "hatch", "bad"];
 const SVG = "http://www.w3.org/2000/svg";
 
 export function unpacked(number) {
@@ -45,12 +45,16 @@ function pathsOf(cells) {
     if (mode === "shared") frame += `M${x + 3} ${y - 3}h${WIDTH}v${HEIGHT - 1}`;
     if (mode === "sliced") add("pins", PINS.map((pin) => `M${x - 2} ${y + pin}h2M${x + WIDTH} ${y + pin}h2`).join(""));
     if (cell.state === UNHEALTHY) {
-      add("bad", `${frame}M${x + 4} ${y + 7}l10 12M${x + 14} ${y + 7}l-10 12`);
+      const cross = `M${x + 4} ${y + 7}l10 12M${x + 14} ${y + 7}l-10 12`;
+      add("veil", cross);
+      add("bad", frame + cross);
       return;
     }
     add(mode, frame);
     if (cell.state === CORDONED) {
-      add("hatch", `M${x} ${y + 10}l10 -10M${x} ${y + 18}l18 -18M${x} ${y + 26}l18 -18M${x + 8} ${y + 26}l10 -10`);
+      const hatch = `M${x} ${y + 10}l10 -10M${x} ${y + 18}l18 -18M${x} ${y + 26}l18 -18M${x + 8} ${y + 26}l10 -10`;
+      add("veil", hatch);
+      add("hatch", hatch);
     }
   });
   return paths;

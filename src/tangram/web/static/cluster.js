@@ -3,11 +3,11 @@
 
 import { emptyCells, drawInto, flash, stateOf, CORDONED, FREE, IN_A_ROW, UNHEALTHY } from "./cells.js";
 import { announce } from "./copying.js";
-import { moved } from "./live.js";
 
 const READY = 0, NODE_CORDONED = 1, NOT_READY = 2;
 const STATES = ["ready", "cordoned", "not-ready"];
 const ROWS_AROUND = 3, SETTLE_MS = 250;
+const ALL_UNTIL = 200; // So few need no trick, and are found by the browser's own search and printed.
 
 const grid = document.getElementById("grid");
 const list = grid.querySelector("ul.tiles");
@@ -22,7 +22,8 @@ const byName = new Map();
 let names = [];      // of all nodes, in the order in which people count
 let shown = [];      // tiles that match
 let made = new Map(); // name -> element, of those near the screen
-let columns = 1, rowHeight = 100, current = "", ready = false;
+let columns = 1, rowHeight = 100, tileWidth = 100, stepAcross = 100;
+let current = "", ready = false, placed = "", laidOut = "", news = 0;
 
 const collator = new Intl.Collator("en", { numeric: true });
 
@@ -79,8 +80,9 @@ function matcher() {
 
 // --- tiles -----------------------------------------------------------------------------------------------------------
 
+/** What follows the name for those who do not see the cells. */
 function label(tile) {
-  const said = [tile.name, words.states[tile.state]];
+  const said = ["", words.states[tile.state]];
   if (tile.kinds.length) {
     said.push(words.cards.replace("{n}", tile.cells.length).replace("{product}", tile.kinds[0][1] || words.some_card));
   }
@@ -97,7 +99,6 @@ function fill(item, tile) {
   item.tile = tile;
   link.className = `tile tile-${STATES[tile.state]}`;
   link.setAttribute("href", `/nodes/${encodeURIComponent(tile.name)}`);
-  link.setAttribute("aria-label", label(tile));
   const head = link.firstElementChild;
   const name = document.createElement("span");
   name.className = "tile-name";
@@ -110,7 +111,11 @@ function fill(item, tile) {
   } else {
     note = marks[tile.state - 1].cloneNode(true);
   }
-  head.replaceChildren(name, note);
+  note.setAttribute("aria-hidden", "true");
+  const sentence = document.createElement("span");
+  sentence.className = "unseen";
+  sentence.textContent = label(tile);
+  head.replaceChildren(name, sentence, note);
   drawInto(link.lastElementChild, tile.cells);
 }
 
@@ -124,52 +129,74 @@ function makeItem() {
   return item;
 }
 
+/** Where tiles go: as the style sheet would lay them out, so that nothing moves when the script takes over. */
 function measure() {
+  list.classList.remove("placed");
   const style = getComputedStyle(list);
-  columns = Math.max(1, style.gridTemplateColumns.split(" ").length);
-  const sample = list.firstElementChild;
-  if (sample) rowHeight = sample.getBoundingClientRect().height + parseFloat(style.rowGap);
+  const tracks = style.gridTemplateColumns.split(" ");
+  columns = Math.max(1, tracks.length);
+  const gap = parseFloat(style.rowGap);
+  tileWidth = parseFloat(tracks[0]);
+  stepAcross = tileWidth + gap;
+  rowHeight = parseFloat(style.gridAutoRows) + gap;
+  list.classList.add("placed");
+  list.style.setProperty("--width", `${tileWidth}px`);
+  list.style.setProperty("--height", `${rowHeight - gap}px`);
+  list.style.height = `${Math.max(0, Math.ceil(shown.length / columns) * rowHeight - gap)}px`;
+  placed = "";
 }
 
 function place() {
   if (!ready) return;
   const top = list.getBoundingClientRect().top;
   const rows = Math.ceil(shown.length / columns);
-  const from = Math.max(0, Math.min(rows, Math.floor(-top / rowHeight) - ROWS_AROUND));
-  const to = Math.min(rows, Math.ceil((innerHeight - top) / rowHeight) + ROWS_AROUND);
-  const wanted = shown.slice(from * columns, Math.max(from + 1, to) * columns);
+  const few = shown.length <= ALL_UNTIL;
+  // In steps of some rows, so that most movements of the wheel change no element at all.
+  const first = Math.floor((-top / rowHeight - ROWS_AROUND) / ROWS_AROUND) * ROWS_AROUND;
+  const last = Math.ceil(((innerHeight - top) / rowHeight + ROWS_AROUND) / ROWS_AROUND) * ROWS_AROUND;
+  const from = few ? 0 : Math.max(0, Math.min(first, rows - 1));
+  const to = few ? rows : Math.max(from + 1, Math.min(rows, last));
+  const now = `${from} ${to} ${columns} ${news}`;
+  if (now === placed) return;
+  placed = now;
+  const wanted = shown.slice(from * columns, to * columns).map((tile, nth) => [tile, from * columns + nth]);
+  keepFocused(wanted, from * columns);
+  const keep = new Set(wanted.map(([tile]) => tile.name));
   const spare = [];
-  const keep = new Set(wanted.map((tile) => tile.name));
   for (const [name, item] of made) {
-    // Whoever stands on a tile keeps it, wherever they have scrolled to.
-    if (!keep.has(name)) {
-      made.delete(name);
-      spare.push(item);
-    }
+    if (keep.has(name)) continue;
+    made.delete(name);
+    item.remove();
+    spare.push(item);
   }
-  const focused = document.activeElement?.parentElement;
-  const items = wanted.map((tile, nth) => {
-    let item = made.get(tile.name);
-    if (!item) {
-      item = spare.find((each) => each !== focused) ?? makeItem();
-      const at = spare.indexOf(item);
-      if (at >= 0) spare.splice(at, 1);
-      fill(item, tile);
-      made.set(tile.name, item);
-    } else if (item.tile !== tile) {
-      fill(item, tile);
-    }
-    item.ariaSetSize = String(shown.length);
-    item.ariaPosInSet = String(from * columns + nth + 1);
-    return item;
-  });
-  arrange(items);
-  list.style.paddingBlockStart = `${from * rowHeight}px`;
-  list.style.paddingBlockEnd = `${Math.max(0, rows - Math.ceil((from * columns + wanted.length) / columns)) * rowHeight}px`;
+  arrange(wanted.map(([tile, index]) => itemFor(tile, index, spare)));
   roving(wanted);
 }
 
-/** Put elements in order without taking out those that stay: taking one out would take the focus away. */
+/** Whoever stands on a tile keeps it, wherever they have scrolled to. */
+function keepFocused(wanted, first) {
+  const name = list.contains(document.activeElement) ? document.activeElement.parentElement.tile?.name : undefined;
+  const index = name === undefined ? -1 : shown.findIndex((tile) => tile.name === name);
+  if (index < 0 || wanted.some(([tile]) => tile.name === name)) return;
+  if (index < first) wanted.unshift([shown[index], index]);
+  else wanted.push([shown[index], index]);
+}
+
+function itemFor(tile, index, spare) {
+  let item = made.get(tile.name);
+  if (!item) {
+    item = spare.pop() ?? makeItem();
+    made.set(tile.name, item);
+  }
+  if (item.tile !== tile) fill(item, tile);
+  const at = `translate(${(index % columns) * stepAcross}px, ${Math.floor(index / columns) * rowHeight}px)`;
+  if (item.at !== at) item.style.transform = item.at = at;
+  if (item.index !== index) item.ariaPosInSet = String((item.index = index) + 1);
+  if (item.of !== shown.length) item.ariaSetSize = String((item.of = shown.length));
+  return item;
+}
+
+/** Put elements in order. Those that stay are in order already and are not moved, which would take the focus away. */
 function arrange(items) {
   const wanted = new Set(items);
   for (const item of [...list.children]) if (!wanted.has(item)) item.remove();
@@ -180,9 +207,14 @@ function arrange(items) {
   }
 }
 
+/** One tile at a time is reached by Tab: the one last stood on, or the first on the screen. */
 function roving(wanted) {
-  const reachable = wanted.some((tile) => tile.name === current) ? current : wanted[0]?.name;
-  for (const [name, item] of made) item.firstElementChild.tabIndex = name === reachable ? 0 : -1;
+  const reachable = wanted.some(([tile]) => tile.name === current) ? current : wanted[0]?.[0].name;
+  for (const [name, item] of made) {
+    const link = item.firstElementChild;
+    const index = name === reachable ? 0 : -1;
+    if (link.tabIndex !== index || !link.hasAttribute("tabindex")) link.tabIndex = index;
+  }
 }
 
 let waiting = 0;
@@ -203,17 +235,15 @@ function apply() {
   const match = matcher();
   shown = names.map((name) => byName.get(name)).filter(match);
   const most = names.reduce((all, name) => Math.max(all, byName.get(name).cells.length), 1);
-  list.className = `tiles size-${sizeFor(shown.length)} rows-${Math.min(4, Math.ceil(most / IN_A_ROW))}`;
+  const layout = `tiles size-${sizeFor(shown.length)} rows-${Math.min(4, Math.ceil(most / IN_A_ROW))}`;
   found.textContent = found.dataset.text.replace("{found}", number.format(shown.length)).replace("{all}", number.format(names.length));
   none.hidden = shown.length > 0;
-  list.style.paddingBlock = "0";
-  if (!list.firstElementChild && shown.length) {
-    const item = makeItem();
-    fill(item, shown[0]);
-    made.set(shown[0].name, item);
-    list.append(item);
+  news += 1;
+  if (laidOut !== `${layout} ${shown.length}`) {
+    laidOut = `${layout} ${shown.length}`;
+    list.className = layout;
+    measure();
   }
-  measure();
   place();
 }
 
@@ -226,10 +256,7 @@ function filterChanged() {
     const query = new URLSearchParams(said).toString();
     document.getElementById("clear").hidden = said.length === 0;
     const to = query ? `/?${query}` : "/";
-    if (to !== location.pathname + location.search) {
-      history.replaceState(null, "", to);
-      moved();
-    }
+    if (to !== location.pathname + location.search) history.replaceState(null, "", to);
   }, SETTLE_MS);
 }
 
@@ -350,7 +377,6 @@ async function begin() {
   for (const item of [...list.children]) {
     const tile = byName.get(item.querySelector(".tile-name").textContent);
     if (!tile) continue;
-    item.tile = tile;
     made.set(tile.name, item);
   }
   ready = true;

@@ -114,11 +114,6 @@ function listen() {
   });
 }
 
-/** The address was changed by a script: what is listened to is another page now. */
-export function moved() {
-  listen();
-}
-
 // A page that nobody looks at costs the server nothing, and is fetched anew when somebody does.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) {

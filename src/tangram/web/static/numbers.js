@@ -1,6 +1,7 @@
 // A click on a number shows the command that prints it, beside the number. Without this the link leads to the same line.
 
-let popped = null;
+const MOVED_PX = 40;
+let popped = null, openedAt = 0;
 
 function close() {
   popped?.remove();
@@ -22,6 +23,7 @@ function open(link, line) {
   popped.append(title, inner);
   document.body.append(popped);
   popped.showPopover();
+  openedAt = scrollY;
   const at = link.getBoundingClientRect(), size = popped.getBoundingClientRect();
   const below = at.bottom + 6 + size.height < innerHeight;
   popped.style.left = `${Math.max(8, Math.min(at.left, innerWidth - size.width - 8))}px`;
@@ -45,4 +47,6 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   open(link, line);
 });
-addEventListener("scroll", close, { passive: true });
+addEventListener("scroll", () => {
+  if (popped && Math.abs(scrollY - openedAt) > MOVED_PX) close();
+}, { passive: true });

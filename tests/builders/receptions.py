@@ -13,8 +13,7 @@ from aiohttp.test_utils import TestServer
 from builders.dashboards import FakeKnown, parts_of
 from tangram.kube.rights import RightsUnknown, User
 from tangram.web.answers import Answers
-from tangram.web.app import dashboard_app
-from tangram.web.proxies import PROXY_DOOR
+from tangram.web.app import Parts, dashboard_app
 from tangram.web.reception import Reception, WaysIn
 from tangram.web.rendering import Rendering
 from tangram.web.seeing import Namespaces, Seeing
@@ -91,12 +90,13 @@ class Scene:
         self.seeing = Seeing(self.rights, self.namespaces, self.clock)
         self.reception = Reception(self.rights, self.seeing, ways, self.clock)
 
+        self.parts: Parts
+        """Of the application that was made last."""
+
     def app(self, *, proxy_door: bool = False) -> web.Application:
         parts = parts_of(self.known, self.reception)
-        answers = Answers(_rendering(), self.known, parts.hub.stamp)
-        app = dashboard_app(replace(parts, answers=answers))
-        app[PROXY_DOOR] = proxy_door
-        return app
+        self.parts = replace(parts, answers=Answers(_rendering(), self.known, parts.hub.stamp))
+        return dashboard_app(self.parts, for_proxy=proxy_door)
 
     @asynccontextmanager
     async def served(self, *, proxy_door: bool = False) -> AsyncGenerator[Browser]:

@@ -118,13 +118,7 @@ async def test_no_page_names_anything_of_b_to_a(
                 assert status < 500, text
                 # What was asked for may be said back; what exists may not.
                 assert HIDDEN not in said_back(text, path + query), f"{path}{query}"
-        form = {
-            "form_token": form_token,
-            "node": "umbra-box",
-            "card": "0",
-            "action": "cordon",
-            "manifest": "{}",
-        }
+        form = {"form_token": form_token, "node": box, "card": "0", "action": "cordon", "manifest": "{}"}
         status, text = await browser.post(path, form)
         assert status < 500, text
         assert HIDDEN not in said_back(text, path)

@@ -18,7 +18,7 @@ from aiohttp import web
 from tangram.web.catalogue import catalogue, said
 from tangram.web.known import Known
 from tangram.web.language import Language
-from tangram.web.page import Asked, Shown, Viewer
+from tangram.web.page import Asked, Shown
 from tangram.web.rendering import Rendering
 
 FRAGMENT: Final = "X-Fragment"
@@ -96,11 +96,6 @@ async def packed(request: web.Request, response: web.Response) -> web.Response:
         response.body = await asyncio.to_thread(gzip.compress, body, _LEVEL, mtime=0)
     response.headers["Content-Encoding"] = "gzip"
     return response
-
-
-def stranger_asks(request: web.Request, viewer: Viewer, now: float) -> Asked:
-    """The question of somebody about whom only the browser is known."""
-    return Asked(viewer=viewer, path=request.path, now=now)
 
 
 def _ours(path: str) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from aiohttp import web
 
 from tangram.daemon.web_asking import Answering, NotAnswered, Reading
-from tangram.web.answers import FRAGMENT, Answers, stranger_asks
+from tangram.web.answers import FRAGMENT, Answers
 from tangram.web.catalogue import said
 from tangram.web.events import Hub
 from tangram.web.forms import check_form, read_form
@@ -33,6 +33,9 @@ from tangram.web.static_files import PREFIX, StaticFiles
 
 EVENTS: Final = "/events"
 MOST_FIELDS: Final = 64
+_VIEWER: Final = web.RequestKey("tangram_viewer", Viewer)
+"""Where a request keeps who asks, for a page about what went wrong."""
+_ALSO_SAID: Final = {401: ("WWW-Authenticate", "Bearer"), 503: ("Retry-After", "5")}
 
 _log = logging.getLogger(__name__)
 
@@ -80,6 +83,10 @@ class _Desk:
             return await self._answer(request)
         except NotSignedIn as nobody:
             return _to_sign_in(request, nobody.why)
+        except _WrongMethod as refused:
+            response = await self._failed(request, refused.status, refused.sentence, refused.code)
+            response.headers["Allow"] = ", ".join(refused.allowed)
+            return response
         except NotKnown as refused:
             return await self._failed(request, refused.status, refused.sentence, refused.code)
         except NotAnswered as refused:
@@ -108,7 +115,7 @@ class _Desk:
             return await door["GET" if request.method == "HEAD" else request.method](
                 request, parts.answers.shown
             )
-        viewer = await parts.reception.viewer(request)
+        viewer = request[_VIEWER] = await parts.reception.viewer(request)
         if path == EVENTS:
             _only(request, ("GET",))
             return await self._follow(request, viewer)
@@ -136,7 +143,8 @@ class _Desk:
         )
 
     async def _follow(self, request: web.Request, viewer: Viewer) -> web.StreamResponse:
-        path, _mark, query = request.query.get("page", "/").partition("?")
+        encoded, _mark, query = request.query.get("page", "/").partition("?")
+        path = unquote(encoded)
         found = page_at(path)
         if found is None or found.page.moment is None:
             raise _nothing_here()
@@ -153,8 +161,13 @@ class _Desk:
 
     async def _failed(self, request: web.Request, status: int, sentence: str, code: str = "") -> web.Response:
         parts = self._parts
-        asked = stranger_asks(request, parts.reception.stranger(request), parts.clock())
-        return await parts.answers.failed(request, asked, status, sentence, code)
+        viewer = request.get(_VIEWER) or parts.reception.stranger(request)
+        asked = Asked(viewer=viewer, path=request.path, now=parts.clock())
+        response = await parts.answers.failed(request, asked, status, sentence, code)
+        if status in _ALSO_SAID:
+            name, value = _ALSO_SAID[status]
+            response.headers[name] = value
+        return response
 
 
 def _to_sign_in(request: web.Request, why: str) -> web.Response:
@@ -169,6 +182,17 @@ def _to_sign_in(request: web.Request, why: str) -> web.Response:
     )
 
 
+class _WrongMethod(NotKnown):
+    def __init__(self, request: web.Request, allowed: tuple[str, ...]) -> None:
+        super().__init__(
+            "method",
+            f"{request.path!r:.80} is asked by {' or '.join(allowed)}, not by {request.method!r:.20}; follow a link or "
+            "send the form of a page.",
+            HTTPStatus.METHOD_NOT_ALLOWED,
+        )
+        self.allowed = allowed
+
+
 def _nothing_here() -> NotKnown:
     return NotKnown("no-page", said(Language.ENGLISH, "error.code.no-page"), 404)
 
@@ -176,12 +200,7 @@ def _nothing_here() -> NotKnown:
 def _only(request: web.Request, methods: tuple[str, ...]) -> None:
     allowed = (*methods, "HEAD") if "GET" in methods else methods
     if request.method not in allowed:
-        raise NotKnown(
-            "method",
-            f"{request.path!r:.80} is asked by {' or '.join(methods)}, not by {request.method!r:.20}; "
-            "follow a link or send the form of a page.",
-            405,
-        )
+        raise _WrongMethod(request, allowed)
 
 
 def _fields(text: str) -> list[tuple[str, str]]:

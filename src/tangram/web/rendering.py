@@ -82,7 +82,7 @@ def address_of(path: str, /, **query: object) -> str:
 
 def percent_text(share: float) -> str:
     """A share of one, as people read it: never 0% for something, nor 100% for less than all."""
-    if not math.isfinite(share):
+    if not math.isfinite(share * 100):
         return NOTHING
     whole = round(share * 100)
     if share > 0 and whole == 0:

@@ -17,10 +17,12 @@ import msgspec
 
 from tangram.kube.backoff import Backoff
 from tangram.reports.status_shape import NodeStatus
-from tangram.reports.view_shape import LONGEST_WAIT_S, View, WaitingPod
+from tangram.reports.view_shape import View, WaitingPod
 from tangram.web.known import NotKnown
 from tangram.web.picture import Picture
 
+WAIT_S: Final = 4.0
+"""For news. A quiet cluster is asked so often, lest what is known looks old when only nothing has happened."""
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 5.0
 TRIES: Final = 6
@@ -70,7 +72,7 @@ class Follower:
     async def _step(self) -> None:
         picture = self._picture
         trying = 0 < self._standbys < TRIES
-        wait = LONGEST_WAIT_S if picture.complete and not trying else 0
+        wait = WAIT_S if picture.complete and not trying else 0
         view = await self._source.view(picture.epoch, picture.told, wait)
         if not view.active and self._wants_another():
             self._standbys += 1

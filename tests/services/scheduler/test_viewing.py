@@ -13,12 +13,14 @@ from builders.clusters import metax_node
 from builders.scheduling import World, metax_cards, node, pod
 from builders.virtual_time import in_virtual_time, virtually
 from tangram.engine.place import Defaults
+from tangram.model.cards import CardMode
 from tangram.model.pods import PodRef
 from tangram.model.requests import NodePolicy
 from tangram.reports.view_shape import LONGEST_WAIT_S, MOST_NODES, MOST_PODS, NodeDetail, View
 from tangram.services.scheduler.desk import Reply
 from tangram.services.scheduler.verdicts import Stage, Verdict, Verdicts
 from tangram.services.scheduler.view_changes import MOST_GONE
+from tangram.services.scheduler.view_unasked import HOLDS_S, PATIENCE_S
 from tangram.services.scheduler.view_waiting import STILL_S
 from tangram.services.scheduler.viewing import LOOK_S, MOST_FOLLOWERS, Viewing
 from tangram.units.ids import Namespace, PodName, PodUid
@@ -367,3 +369,18 @@ async def test_a_node_without_cards_or_that_is_not_there_gets_a_sentence() -> No
 def note(follower: Follower, **said: Any) -> None:  # noqa: ANN401 - any field of a verdict
     ref = PodRef(Namespace("default"), PodName("waits"), PodUid("uid-waits"))
     follower.verdicts.note(ref, Verdict(stage=Stage.PREEMPT, word="RoomBeingMade", **said))
+
+
+@virtually
+async def test_a_pod_that_kube_scheduler_turns_away_by_itself_has_a_reason_too() -> None:
+    world = World(node("one", metax_cards("one", 2, mode=CardMode.WHOLE)))
+    follower = Follower(world)
+    world.create(pod("large", {"metax-tech.com/gpu": 3}))
+    (fresh,) = (await follower.ask()).waiting
+    assert fresh.sentence == ""
+    world.now += PATIENCE_S
+    (told,) = (await follower.ask()).waiting
+    assert told.word == "NodeInsufficientDevice"
+    assert told.sentence == "the only node does not fit: too few cards of the kind asked"
+    world.now += HOLDS_S
+    assert (await follower.ask()).waiting == []

@@ -19,6 +19,7 @@ from tangram.services.scheduler.seen import Seen
 from tangram.services.scheduler.state import State
 from tangram.services.scheduler.verdicts import Verdict, Verdicts, without_others
 from tangram.services.scheduler.view_changes import Versions
+from tangram.services.scheduler.view_unasked import Unasked
 from tangram.units.ids import PodUid
 
 STILL_S: Final = 30.0
@@ -33,6 +34,7 @@ class ViewOfWaiting:
         self._state = state
         self._verdicts = verdicts
         self._now = now
+        self._unasked: Final = Unasked(state, now)
         self._versions: Final = Versions[PodUid](tick)
         self._read: dict[PodUid, tuple[Seen, Verdict | None]] = {}
         """What each was told from: records are replaced, never changed, so the same ones say the same."""
@@ -62,8 +64,11 @@ class ViewOfWaiting:
             del self._told[uid], self._read[uid]
             if uid not in waiting:
                 self._since.pop(uid, None)
+        self._unasked.begin()
         for uid, seen in first.items():
             verdict = self._verdicts.of(uid)
+            if verdict is None and seen.waiting is not None and uid in self._since:
+                verdict = self._unasked.verdict(seen.waiting, self._since[uid])
             before = self._read.get(uid)
             if before is None or before[0] is not seen or before[1] is not verdict:
                 self._take(uid, seen, verdict)

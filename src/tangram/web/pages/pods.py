@@ -124,7 +124,8 @@ def waiting_rows(picture: Picture, sight: Sight) -> list[WaitingRow]:
 
 
 def _word(pod: WaitingPod) -> str:
-    keys = (f"pods.word.{pod.word}", f"rules.stage.{pod.stage}")
+    # Of the stages `filter` says only that nodes were looked at, which is no reason.
+    keys = (f"pods.word.{pod.word}", f"rules.stage.{pod.stage}" if pod.stage != "filter" else "")
     return next((key for key in keys if key in catalogue().words), "")
 
 

@@ -70,7 +70,7 @@ def description_of(scene: Scene, plan: Plan, speech: Speech) -> str:
         for numa, cards in plan.numa.items()
     ]
     if not scene.joints_known:
-        return " ".join([*sentences, speech.say("node.links_unknown")])
+        return " ".join([*sentences, speech.say("node.joints_unknown")])
     for level in plan.levels:
         sentences += [
             speech.say(

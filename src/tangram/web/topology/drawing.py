@@ -13,7 +13,7 @@ from markupsafe import Markup
 from tangram.web.topology.card_box import card_box
 from tangram.web.topology.describing import description_of, link_words
 from tangram.web.topology.grouping import BRIDGE, SWITCH, UNKNOWN_NUMA, plan_of
-from tangram.web.topology.layout import Bar, Box, Layout, Spot, layout_of
+from tangram.web.topology.layout import WIDE_CARDS, Bar, Box, Layout, Spot, layout_of
 from tangram.web.topology.marking import element, number, rect, safe, text, title, width_of
 from tangram.web.topology.routing import Route
 from tangram.web.topology.scene import Scene
@@ -31,6 +31,8 @@ _THINNEST: Final = 1.6
 _PER_LANE: Final = 0.9
 _WIDEST: Final = 7.0
 _PORT: Final = 2.6
+_LARGER: Final = 1.15
+"""Natural size of a picture that leaves room on most screens."""
 
 
 def drawing_of(scene: Scene, speech: Speech) -> Markup:
@@ -55,11 +57,12 @@ def drawing_of(scene: Scene, speech: Speech) -> Markup:
             parts.append(card_box(scene.cards[at], layout.cards[at], speech, marks))
     links = "".join(_link(route, scene, speech) for route in _ordered(layout, scene))
     body = "\n".join([*parts, element("g", links, class_="tp-links")])
+    scale = _LARGER if columns <= WIDE_CARDS else 1.0
     chosen = " tp-weighed" if scene.chosen else ""
     return Markup(  # noqa: S704 - every value in it went through `safe`
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tp tp-columns-{min(8, columns)}{chosen}" role="img" '
         f'aria-labelledby="topology-title" aria-describedby="topology-desc" viewBox="0 0 {size}" '
-        f'width="{number(layout.width)}" height="{number(layout.height)}">\n{body}\n</svg>\n'
+        f'width="{number(layout.width * scale)}" height="{number(layout.height * scale)}">\n{body}\n</svg>\n'
     )
 
 

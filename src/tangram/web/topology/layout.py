@@ -18,8 +18,8 @@ from tangram.web.topology.scene import CardSeen, Scene
 
 CARD_WIDTH: Final = 164
 SLIM_WIDTH: Final = 142
-"""In rows of more than `_WIDE_CARDS`, which would need glasses otherwise."""
-_WIDE_CARDS: Final = 5
+"""In rows of more than `WIDE_CARDS`, which would need glasses otherwise."""
+WIDE_CARDS: Final = 5
 CARD_HEIGHT: Final = 112
 """Without names."""
 LINE: Final = 15
@@ -93,7 +93,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 def layout_of(scene: Scene, plan: Plan) -> Layout:
     """Without cards it is empty."""
     tall = CARD_HEIGHT + LINE * max((_LEAST_LINES, *map(lines_of, scene.cards)))
-    wide = SLIM_WIDTH if max(map(len, plan.rows), default=0) > _WIDE_CARDS else CARD_WIDTH
+    wide = SLIM_WIDTH if max(map(len, plan.rows), default=0) > WIDE_CARDS else CARD_WIDTH
     rows = [_Row(cards=cards, tree=_tree(cards, plan), card=(wide, tall)) for cards in plan.rows]
     if not rows:
         return Layout(width=0, height=0, cards={}, boxes=(), bars=(), wires=(), routes=())

@@ -31,6 +31,7 @@ WORDS: Final[Words] = {
         "Nothing reports how the cards of this node are joined. A request for linked cards cannot be weighed here.",
         "没有上报该节点各卡的互联方式，因此无法在此评估需要互联的请求。",
     ),
+    "node.joints_unknown": ("It is not known how the cards are joined.", "各卡的互联方式未知。"),
     "node.no_links": ("No two cards share a direct link.", "没有任何两张卡直接互联。"),
     "node.mesh": ("{by} joins every pair of cards {cards}.", "卡 {cards} 之间两两通过 {by} 互联。"),
     "node.some_pairs": ("{by} joins the pairs {pairs}.", "{by} 连接以下卡对：{pairs}。"),

@@ -19,7 +19,7 @@ HEIGHT: Final = 180
 ACROSS: Final = 1000
 """Units of a path from left to right."""
 MOST_LABELS: Final = 8
-_STEPS: Final = (1, 2, 2.5, 5, 10)
+_STEPS: Final = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
 _TIME_STEPS_S: Final = (900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400, 4 * 86_400, 7 * 86_400)
 _NONE: Final = "\u2013"
 _HOLE: Final = 2.5
@@ -129,7 +129,7 @@ def time_chart(
         title=title,
         told=told,
         across=_time_labels(begin, end),
-        up=_up(limit, text),
+        up=_up(limit, text if top is not None else _round),
         series=series,
         spots=[
             Spot(
@@ -183,7 +183,7 @@ def bar_chart(
             for place, name in enumerate(names)
             if place % every == 0
         ],
-        up=_up(limit, text),
+        up=_up(limit, _round),
         series=[Series(name=each.name, tone=tone, line="", area="") for tone, each in enumerate(figures)],
         bars=bars,
         spots=[
@@ -274,6 +274,10 @@ def _time_labels(begin: float, end: float) -> list[Label]:
         # At the very edge half of a label would be cut off.
         if 0.03 < (mark - begin) / width < 0.97
     ]
+
+
+def _round(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
 
 
 def _moment(time: float) -> str:

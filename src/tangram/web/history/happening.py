@@ -63,7 +63,10 @@ class Happenings:
         return list(islice(reversed(self._health), max(most, 0)))
 
     def since(self, node: str, uuid: str) -> float | None:
-        """From when on the card has been unhealthy or cordoned; None where it was so when first seen."""
+        """From when on the card has been unhealthy or cordoned, or for the empty uuid the node in its state.
+
+        None where it was so when first seen.
+        """
         return self._since.get((node, uuid))
 
     def _add(self, moment: Moment) -> None:
@@ -87,6 +90,10 @@ class Happenings:
         was = {card.uuid: card.state for card in before.cards} if before else {}
         now = {card.uuid: card.state for card in after.cards} if after else {}
         name = after.node if after else before.node if before else ""
+        if before is None or after is None:
+            self._since.pop((name, ""), None)
+        elif before.state != after.state:
+            self._since[name, ""] = at
         for uuid, state in was.items():
             if now.get(uuid) != state:
                 self._since.pop((name, uuid), None)

@@ -25,10 +25,10 @@ _FOREVER: Final = float("inf")
 class History:
     """See the module. Made for the picture's listeners: `note` is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, replays: Replays | None = None) -> None:
         self.book: Final = Book()
         self.way: Final = Course()
-        self.replays: Final = Replays()
+        self.replays: Final = replays or Replays()
         """Not what was but what would have been; kept here because it begins from the same state and order of pods."""
         self.begun = 0.0
         """From when on moments are known: of the first answer that told everything."""
@@ -60,8 +60,11 @@ class History:
         """Of cards and nodes everywhere, without who came and went; newest first."""
         return self._happened.of_health(most)
 
-    def since(self, node: str, uuid: str) -> float | None:
-        """From when on a card has been unhealthy or cordoned; None where it was so when first seen."""
+    def since(self, node: str, uuid: str = "") -> float | None:
+        """From when on a card has been unhealthy or cordoned, or without one the node has been what it is.
+
+        None where it was so when first seen.
+        """
         return self._happened.since(node, uuid)
 
     def course(self, since: float) -> Sequence[Point]:

@@ -27,6 +27,9 @@ async def page(asked: Asked, known: Known) -> Shown:
         "may_see": True,
         "may_see_findings": sight.everything,
         "found": found,
+        "nodes_since": {
+            node.node: known.history.since(node.node) for node in (*found.not_ready, *found.held_back)
+        },
         "most": MOST_ROWS,
         "sums": known.picture.sums,
         "moments": known.history.health_moments(MOST_MOMENTS),

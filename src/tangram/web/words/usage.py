@@ -22,7 +22,7 @@ WORDS: Final[Words] = {
     "usage.share_of": ("{share} of the cluster’s card-hours", "占集群卡时的 {share}"),
     "usage.total": ("Together", "合计"),
     "usage.idle": ("Idle", "空闲"),
-    "usage.rest": ("others shown below", "下表其余"),
+    "usage.rest": ("the others", "其他"),
     "usage.none": (
         "Nothing was used in this period in the namespaces that you may see.",
         "在此期间，您可查看的命名空间没有用量。",

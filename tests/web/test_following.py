@@ -125,6 +125,7 @@ async def test_others_are_tried_again_after_a_while() -> None:
         """A standby without news, until other connections are tried again."""
 
         async def view(self, epoch: str, since: int, wait: float) -> View:
+            self.asked.append((epoch, since, wait))
             await asyncio.sleep(wait)
             return view(node("b"), epoch="active", version=4) if self.left > TRIES else standby
 

@@ -55,7 +55,8 @@ class Answers:
                 asked,
                 fragment=request.headers.get(FRAGMENT) == MAIN,
                 known=self._known,
-                stamp=self._stamp(),
+                # What answers a form, and what is shown to nobody in particular, does not become another by itself.
+                stamp=self._stamp() if request.method == "GET" and asked.viewer.user.name else "",
             )
             headers["Vary"] = FRAGMENT
         return await packed(request, web.Response(body=body, status=shown.status, headers=headers))

@@ -99,6 +99,7 @@ async def test_the_whole_way_without_a_script(language: str, sure: str, done: st
         assert f"<h1>{sure}" in first
         assert "rivals/secret-0" in first
         assert f"tangram cordon gpu-1 {CARD}" in first
+        assert 'data-stamp=""' in first, "nobody fetches it again in place of the question"
         assert scene.known.cordoned == []
         status, second = await browser.post(
             "/cards/cordon", {"form_token": form_token_in(first), **FORM, "confirm": "yes"}

@@ -48,6 +48,8 @@ function sayLost() {
 
 /** Fetch this page again and put in what is different. One at a time; what is asked for meanwhile is done once, after. */
 export async function refresh() {
+  // A page without a stamp, such as the answer to a form, is not at its address.
+  if (!mainElement()?.dataset.stamp) return;
   if (fetching) {
     again = true;
     return;

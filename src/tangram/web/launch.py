@@ -23,6 +23,7 @@ from tangram.web.settings import COMPONENT, DashboardSettings
 
 OPTION = "--address"
 PROXY_OPTION = "--proxy-address"
+METRICS_OPTION = "--metrics-address"
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +71,12 @@ async def serving_dashboard(
         if settings.proxy_address is not None:
             await stack.enter_async_context(
                 serving_app(dashboard.app(for_proxy=True), settings.proxy_address, option=PROXY_OPTION)
+            )
+        if settings.metrics is not None:
+            await stack.enter_async_context(
+                serving_app(
+                    dashboard.probes_app(), settings.metrics, option=METRICS_OPTION, plain_for_others=True
+                )
             )
         dashboard.start(supervisor)
         yield served

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from tangram.daemon.errors import SettingError
 from tangram.daemon.running import Supervisor
-from tangram.daemon.web_asking import probe
+from tangram.daemon.web_asking import application, probe
 from tangram.kube.api import Api
 from tangram.kube.recorder import Recorder
 from tangram.kube.rights import Rights
@@ -104,6 +104,10 @@ class Dashboard:
 
     def app(self, *, for_proxy: bool = False) -> web.Application:
         return dashboard_app(self._parts, for_proxy=for_proxy)
+
+    def probes_app(self) -> web.Application:
+        """Probes and metrics alone."""
+        return application({path: {"GET": answering} for path, answering in self._parts.probes.items()})
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin everything that runs beside the pages."""

@@ -34,6 +34,8 @@ class DashboardSettings(msgspec.Struct, frozen=True, kw_only=True):
     """None: plain, on loopback only."""
     proxy_authority: Path | None = None
     """Whose certificates prove to be the authenticating proxy."""
+    metrics: Address | None = None
+    """Where probes and metrics are told as well: plain, for the kubelet and Prometheus of a dashboard on loopback."""
     proxy_address: Address | None = None
     """A second door that nobody but the proxy can reach: plain, on loopback."""
     ways: WaysIn = WaysIn()

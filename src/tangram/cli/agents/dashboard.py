@@ -17,7 +17,7 @@ from tangram.daemon.endpoints import Address, read_address
 from tangram.daemon.errors import SettingError
 from tangram.daemon.scheduler_address import scheduler_address, scheduler_trust
 from tangram.kube.connection import HOST, Connection
-from tangram.web.launch import OPTION, PROXY_OPTION, Launch, run
+from tangram.web.launch import METRICS_OPTION, OPTION, PROXY_OPTION, Launch, run
 from tangram.web.proxies import OAUTH2_PROXY, ProxyRules, is_header_name
 from tangram.web.reception import Way, WaysIn
 from tangram.web.settings import CertificateFiles, DashboardSettings, usual_server
@@ -104,6 +104,14 @@ def dashboard(
     history: Annotated[
         _File, Parameter(help="Keep the past there, over restarts; in memory if not given.")
     ] = None,
+    metrics_address: Annotated[
+        str,
+        Parameter(
+            metavar="HOST:PORT",
+            show_default=False,
+            help="Probes and metrics at an address of their own too, plain, for a kubelet that cannot reach --address.",
+        ),
+    ] = "",
     proxy: ProxyArguments | None = None,
     kubeconfig: KubeconfigOption = None,
     logs: LogArguments | None = None,
@@ -126,6 +134,7 @@ def dashboard(
         token_file=_token_file(token_file, connection),
         kubeconfig=kubeconfig,
         certificate=certificate,
+        metrics=_address(metrics_address, METRICS_OPTION),
         proxy_authority=by.proxy_ca,
         proxy_address=_proxy_door(by, way, certificate),
         ways=WaysIn(way=way, actions=actions, proxy=_rules(by)),

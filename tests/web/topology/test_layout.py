@@ -129,6 +129,15 @@ def test_a_switch_that_both_rows_share_is_one_switch_with_a_spine() -> None:
     assert [len(wire) for wire in layout.wires].count(8) == 1
 
 
+def test_a_spine_ends_at_the_bars_of_rows_that_are_not_alike() -> None:
+    cards = [seen_card(number) for number in range(7)]
+    links = joined(cards, [], switches=[range(3), range(3, 7)], bridges=[range(7)])
+    _scene, _plan, layout = laid(node_detail(cards, links))
+    (spine,) = [wire for wire in layout.wires if len(wire) == 8]
+    bars = [bar.spot for bar in layout.bars if bar.kind == BRIDGE]
+    assert {(bar.x, bar.y + bar.height / 2) for bar in bars} == {spine[:2], spine[6:]}
+
+
 def test_cards_of_different_numa_nodes_are_not_drawn_under_one_switch() -> None:
     cards = [seen_card(number, numa=number) for number in range(2)]
     plan = laid(node_detail(cards, joined(cards, [], switches=[range(2)])))[1]

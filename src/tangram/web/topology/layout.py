@@ -182,7 +182,7 @@ def _drawn_tree(
     """Bars with the wires between them. Whatever meets nowhere nearer meets in its NUMA node, if that is known."""
     bars: list[Bar] = []
     wires: list[tuple[float, ...]] = []
-    ends: dict[Under, float] = {}
+    above: dict[Under, tuple[float, float]] = {}
     rank = {under: number for number, level in enumerate(plan.levels) for under in level}
     for row in rows:
         sign = -1 if row is rows[0] else 1
@@ -205,10 +205,11 @@ def _drawn_tree(
                 )
                 wires += [(tx, ty, tx, near) for tx, ty in sorted({tips[card] for card in mine})]
                 tips |= dict.fromkeys(mine, ((x + right) / 2, near + sign * BAR))
-                if under in ends:
+                if under in above:
                     spine = MARGIN + INSET / 2 + SPINE * (rank[under] + 0.5)
-                    wires.append((x, middle, spine, middle, spine, ends[under], x, ends[under]))
-                ends.setdefault(under, middle)
+                    end = above[under]
+                    wires.append((x, middle, spine, middle, spine, end[1], *end))
+                above.setdefault(under, (x, middle))
         wires += _rooted(tips, edge + sign * row.tree_height, plan)
     return bars, wires
 

@@ -67,7 +67,8 @@ def dashboard_app(parts: Parts, *, for_proxy: bool = False) -> web.Application:
 
     app = web.Application()
     app[PROXY_DOOR] = for_proxy
-    app.router.add_route("*", "/{path:.*}", desk.answer)
+    # A dot leaves out line ends, which an address may have as well.
+    app.router.add_route("*", r"/{path:[\s\S]*}", desk.answer)
     app.on_response_prepare.append(prepared)
     app.on_shutdown.append(ending)
     return app

@@ -595,3 +595,14 @@ async def speaking_for_others_is_a_right(world: World) -> object:
         ),
         await world.ask("GET", world.at("pods"), token=token, headers={"Impersonate-User": _user(world, "other")}),
     ]  # fmt: skip
+
+
+@case
+async def a_token_ends_with_its_account(world: World) -> object:
+    token = await _given(world, _rule(READ, ["pods"]))
+    before = await world.ask("GET", world.at("pods"), token=token)
+    await world.must(world.delete(world.at("serviceaccounts/robot")))
+    ended = await _until(
+        lambda: world.ask("GET", world.at("pods"), token=token), lambda answer: answer.code != 200
+    )
+    return [before.code, ended]

@@ -51,6 +51,8 @@ class Identities:
     def __init__(self, administrator: str) -> None:
         self._tokens: dict[str, Person] = {administrator: ADMINISTRATOR}
         self._audiences: dict[str, tuple[str, ...]] = {}
+        self._of_account: dict[str, list[str]] = {}
+        """Tokens by the uid of their account."""
 
     def known(self, token: str, audience: str = OURS) -> Person | None:
         """Whose token it is; None for one that nobody has, or that was not meant for this audience."""
@@ -83,4 +85,10 @@ class Identities:
             extra=extra,
         )
         self._audiences[token] = tuple(audiences)
+        self._of_account.setdefault(metadata["uid"], []).append(token)
         return token
+
+    def forget(self, account: Object) -> None:
+        """The account is gone, and its tokens with it."""
+        for token in self._of_account.pop(account["metadata"]["uid"], ()):
+            del self._tokens[token], self._audiences[token]

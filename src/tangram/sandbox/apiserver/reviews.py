@@ -13,7 +13,7 @@ from tangram.sandbox.apiserver.refusals import Fault, bad_request, conflict, inv
 from tangram.sandbox.apiserver.rights.authority import Authority
 from tangram.sandbox.apiserver.rights.wanted import Wanted
 from tangram.sandbox.apiserver.rules import faulting
-from tangram.sandbox.apiserver.store import Spot, Store
+from tangram.sandbox.apiserver.store import Change, Spot, Store
 from tangram.wire import loose
 from tangram.wire.timestamps import to_second
 
@@ -30,6 +30,11 @@ class Reviews:
         self._identities = identities
         self._authority = authority
         self._now = now
+        store.listeners.append(self._heard)
+
+    def _heard(self, change: Change) -> None:
+        if change.type == "DELETED" and change.spot.resource == ACCOUNTS:
+            self._identities.forget(change.thing)
 
     def answer(self, ask: Ask, thing: Object) -> Object:
         """The object that was sent, with its status."""

@@ -130,6 +130,14 @@ async def test_an_account_that_is_given_everything_may_do_everything(tenants: Te
     assert await _names(tenants.b, "a") == ["of-a"]
 
 
+async def test_a_token_ends_with_its_account(tenants: Tenants) -> None:
+    await tenants.admin.delete("/api/v1/namespaces/a/serviceaccounts/viewer")
+    with pytest.raises(ApiError) as refused:
+        await _names(tenants.a, "a")
+    assert refused.value.status == 401
+    assert await _names(tenants.b, "b") == ["of-b"]
+
+
 async def test_rights_that_were_kept_count_again(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path)
     async with serving_api(journal=journal) as running, Api(running.connection()) as admin:

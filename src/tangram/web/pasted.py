@@ -56,6 +56,7 @@ def read_pasted(text: str, home: str) -> Pasted:
     if not documents:
         raise Unreadable("explain.bad.empty")
     _check_size(documents)
+    _check_values(documents)
     workloads: list[Object] = []
     passed_over = 0
     for thing in _objects(documents):
@@ -153,8 +154,11 @@ def _check_size(documents: list[object]) -> None:
     under_way: set[int] = set()
 
     def size(value: object, depth: int) -> int:
-        if not isinstance(value, dict | list):
+        if value is None or isinstance(value, str | bool | int | float):
             return 1
+        if not isinstance(value, dict | list):
+            # Of the sets, bytes and pairs that YAML has, everybody else knows nothing.
+            raise Unreadable("explain.bad.number")
         if depth > MOST_DEPTH:
             raise Unreadable("explain.bad.deep", line=1, most=MOST_DEPTH)
         key = id(cast("object", value))
@@ -168,6 +172,14 @@ def _check_size(documents: list[object]) -> None:
 
     if sum(size(document, 1) for document in documents) > MOST_VALUES:
         raise Unreadable("explain.bad.alias")
+
+
+def _check_values(documents: list[object]) -> None:
+    """Halves of characters and numbers without end cannot be sent on."""
+    try:
+        msgspec.json.encode(documents)
+    except (ValueError, OverflowError, TypeError, RecursionError):
+        raise Unreadable("explain.bad.number") from None
 
 
 def _inside(value: Mapping[object, object] | list[object]) -> Iterator[object]:

@@ -45,16 +45,16 @@ def nearest(language: Language, nodes: Iterable[shape.NodeReport]) -> list[Near]
 
 def _near(language: Language, node: shape.NodeReport) -> Near:
     gaps = _gaps(language, node)
-    if node.verdict == "cards" and node.need:
+    if node.need <= 0:
+        return Near(node.node, None, (), node_said(language, node))
+    if node.verdict == "cards":
         # A card that lacks a little counts for what it has.
         missing = max(node.need - node.have, 0)
         almost = sorted((gap.met for gap in gaps if gap.met < 1), reverse=True)[:missing]
-        met = (node.have + sum(almost)) / node.need
+        met = (max(node.have, 0) + sum(almost)) / node.need
     elif node.verdict in _COUNTED:
         # Cards of another kind help nobody, however many there are.
         met = _share(node.need, node.have) / (2 if node.verdict == "no-such-cards" else 1)
-    elif not node.need:
-        return Near(node.node, None, (), node_said(language, node))
     else:
         met = _share(node.need, node.have)
     return Near(node.node, min(met, 0.999), gaps[:MOST_GAPS], node_said(language, node))

@@ -36,7 +36,7 @@ def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
     if "\n" in data and _is_block(data):
         style = "|"
     elif not _PLAIN.fullmatch(data) or data.lower() in _WORDS:
-        style = '"' if any(each < " " for each in data) else "'"
+        style = "'" if data.isprintable() else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)  # pyright: ignore[reportUnknownMemberType] - the stubs do not say
 
 

@@ -36,8 +36,8 @@ _RENDERING = Rendering(lambda name: f"/static/0/{name}")
 _UNSAFE = re.compile(r"""\sstyle=|\son[a-z]+=|<script(?![^>]*\ssrc=)""")
 
 
-def waits(pod: str, sentence: str) -> WaitingPod:
-    return WaitingPod(pod=pod, uid=pod, since=NOW, word="CardInsufficientMemory", sentence=sentence)
+def waits(pod: str, sentence: str, word: str = "CardInsufficientMemory") -> WaitingPod:
+    return WaitingPod(pod=pod, uid=pod, since=NOW, word=word, sentence=sentence)
 
 
 def known() -> FakeKnown:
@@ -54,9 +54,9 @@ def known() -> FakeKnown:
         ),
         node("gpu-3", card(0, vendor="mthreads", product="MTT S4000", memory=48 * GIB), state=NOT_READY),
         waiting=(
-            waits("research/next", "too little memory"),
-            waits("vision/b", "too little memory"),
-            waits("vision/c", "no card of that kind"),
+            waits("research/next", "none of 3 nodes has 80 GiB"),
+            waits("vision/b", "none of 3 nodes has 96 GiB"),
+            waits("vision/c", "no card of that kind", word=""),
         ),
     )
     room = IdleRoom(at=NOW, idle=4.0, fragmented=1.0, shapes=3)
@@ -121,8 +121,10 @@ def test_a_tile_says_itself_in_a_sentence(language: Language, sentence: str) -> 
 
 def test_who_waits_stands_together_by_reason_the_most_frequent_first() -> None:
     text = html(known())
-    assert text.index("too little memory") < text.index("no card of that kind")
+    assert text.index("too little free memory on cards") < text.index("no card of that kind")
     assert "2 pods" in text
+    assert "96 GiB" not in text, "which is true of one of them only"
+    assert "none of 3 nodes has 80 GiB" in html(known(), TENANT)
     assert 'href="/pods/vision/b"' in text
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from tangram.reports.status_shape import CORDONED, FREE, UNHEALTHY, USED
 from tangram.reports.view_shape import WaitingPod
+from tangram.web.catalogue import catalogue
 from tangram.web.cells import IN_A_ROW, drawing
 from tangram.web.figures import figures
 from tangram.web.known import Known
@@ -48,7 +49,9 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that wait for the same thing."""
 
     word: str
+    """A key of the catalogues; empty where they have none for it."""
     sentence: str
+    """The scheduler's own, where it says the same of all of them."""
     count: int
     pods: tuple[str, ...]
     """The first of them."""
@@ -64,14 +67,14 @@ async def page(asked: Asked, known: Known) -> Shown:
     pages = max(1, -(-len(found) // PAGE_SIZE))
     number = min(number, pages)
     headline = figures(picture, sight, seen)
-    waiting = [pod for pod in picture.waiting.values() if sight.of_pod(pod.pod)]
+    why = reasons([pod for pod in picture.waiting.values() if sight.of_pod(pod.pod)])
     return Shown(
         template="cluster.html",
         values={
             "figures": headline.texts(),
             "shares": headline.shares(),
-            "reasons": reasons(waiting)[:MOST_REASONS],
-            "more_reasons": max(0, len(reasons(waiting)) - MOST_REASONS),
+            "reasons": why[:MOST_REASONS],
+            "more_reasons": max(0, len(why) - MOST_REASONS),
             "chosen": chosen,
             "wrong": [*wrong, *strange],
             "offered": offered(seen, sight),
@@ -113,13 +116,23 @@ def _headline(picture: Picture, sight: Sight) -> dict[str, object]:
 
 def reasons(waiting: Sequence[WaitingPod]) -> list[Reason]:
     """Pods with the same reason together, the most frequent first."""
-    same: dict[tuple[str, str], list[str]] = {}
+    same: dict[str, list[WaitingPod]] = {}
     for pod in waiting:
-        same.setdefault((pod.word, pod.sentence), []).append(pod.pod)
+        same.setdefault(pod.word or pod.sentence, []).append(pod)
     return [
-        Reason(word=word, sentence=sentence, count=len(pods), pods=tuple(pods[:MOST_NAMES]))
-        for (word, sentence), pods in sorted(same.items(), key=lambda item: (-len(item[1]), item[0]))
+        Reason(
+            word=_word(pods[0].word),
+            sentence=pods[0].sentence if len({pod.sentence for pod in pods}) == 1 else "",
+            count=len(pods),
+            pods=tuple(pod.pod for pod in pods[:MOST_NAMES]),
+        )
+        for _, pods in sorted(same.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
+
+
+def _word(word: str) -> str:
+    key = f"pods.word.{word}"
+    return key if key in catalogue().words else ""
 
 
 def size_for(nodes: int) -> str:

@@ -99,6 +99,9 @@ def named_by_proxy(request: web.Request, rules: ProxyRules) -> User | None:
         raise _unreadable(
             f"{len(groups)} groups and {len(extra)} other facts came: at most {MOST_GROUPS} and {MOST_EXTRA} are taken"
         )
+    for key, values in extra:
+        if not all(text.isprintable() and len(text) <= LONGEST_NAME for text in (key, *values)):
+            raise _unreadable(f"{rules.extra_prefix}{key!r:.80} has characters that cannot be shown")
     user = f"{rules.user_prefix}{_name(users[0], rules.user_header)}"
     # Everybody is in it, and it is added below.
     named = [f"{rules.group_prefix}{group}" for group in groups if group != EVERYBODY]

@@ -82,6 +82,12 @@ export async function refresh() {
   }
 }
 
+function somethingTyped() {
+  const fields = [...document.querySelectorAll("main textarea, main input:not([type=hidden])")];
+  return fields.some((field) => field.value !== field.defaultValue);
+}
+
+/** A page that answers a form has no stamp: fetched again it would be another, so it stays as it is. */
 function listen() {
   clearTimeout(timer);
   source?.close();
@@ -105,7 +111,8 @@ function listen() {
     heard = Date.now();
     document.dispatchEvent(new CustomEvent("tangram:tiles", { detail: event.data }));
   });
-  source.addEventListener("again", () => location.reload());
+  // Another process answers, or other rights hold: everything may be different, the scripts too.
+  source.addEventListener("again", () => (somethingTyped() ? refresh() : location.reload()));
   source.addEventListener("ended", () => location.reload());
   source.addEventListener("error", () => {
     source.close();

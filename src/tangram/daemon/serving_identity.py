@@ -111,8 +111,11 @@ class PairFiles:
         return ""
 
 
-def read_client_authority(file: Path) -> bytes:
-    """The authorities whose clients may use what only they may. Raises `SettingError`."""
+def read_client_authority(file: Path, option: str = "--client-ca") -> bytes:
+    """The authorities whose clients may use what only they may. Raises `SettingError`.
+
+    `option` is what people wrote the file into.
+    """
     try:
         text = file.read_bytes()
     except OSError as error:
@@ -122,6 +125,6 @@ def read_client_authority(file: Path) -> bytes:
             return text
         reason = "it holds no PEM certificate"
     raise SettingError(
-        f"--client-ca is '{file}', which cannot be used ({reason}): name a PEM file with the certificate of the "
+        f"{option} is '{file}', which cannot be used ({reason}): name a PEM file with the certificate of the "
         "authority that signs the clients' certificates."
     )

@@ -98,7 +98,8 @@ def _identity(
 ) -> ServingIdentity | None:
     if settings.certificate is None:
         return None
-    authority = b"" if settings.proxy_authority is None else read_client_authority(settings.proxy_authority)
+    named = settings.proxy_authority
+    authority = b"" if named is None else read_client_authority(named, "--proxy-ca")
     identity = ServingIdentity(lambda: datetime.now(UTC), authority)
     files = PairFiles(identity, settings.certificate.certificate, settings.certificate.key)
     files.begin()

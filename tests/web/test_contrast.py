@@ -8,7 +8,7 @@ import pytest
 
 from tangram.web.static_files import FOLDER
 
-_PAIR = re.compile(r"--([a-z-]+):\s*light-dark\(\s*(#[0-9a-f]{6})\s*,\s*(#[0-9a-f]{6})\s*\)")
+_PAIR = re.compile(r"--([a-z0-9-]+):\s*light-dark\(\s*(#[0-9a-f]{6})\s*,\s*(#[0-9a-f]{6})\s*\)")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b|\b(?:rgb|hsl|oklch)a?\(")
 _ANY_NAME = re.compile(r"var\(--([a-z0-9-]+)")
 TOKENS = {
@@ -64,6 +64,23 @@ def test_text_is_readable(ink: str, ground: str, theme: str) -> None:
 def test_shapes_are_told_from_their_ground(shape: str, ground: str, theme: str) -> None:
     which = THEMES.index(theme)
     assert contrast(TOKENS[shape][which], TOKENS[ground][which]) >= SHAPES
+
+
+def _of_pages() -> list[tuple[str, str, str, str]]:
+    """Colours that only one page needs, such as those of its owners and links."""
+    return [
+        (path.name, *found)
+        for path in sorted(FOLDER.glob("*.css"))
+        if path.name != "tokens.css"
+        for found in _PAIR.findall(path.read_text("utf-8"))
+    ]
+
+
+@pytest.mark.parametrize(("sheet", "name", "light", "dark"), _of_pages())
+def test_shapes_of_one_page_are_told_from_a_panel_too(sheet: str, name: str, light: str, dark: str) -> None:
+    del sheet, name
+    assert contrast(light, TOKENS["panel"][0]) >= SHAPES
+    assert contrast(dark, TOKENS["panel"][1]) >= SHAPES
 
 
 @pytest.mark.parametrize("sheet", ["style.css", "parts.css", "cluster.css"])

@@ -83,9 +83,8 @@ function matcher() {
 /** What follows the name for those who do not see the cells. */
 function label(tile) {
   const said = ["", words.states[tile.state]];
-  if (tile.kinds.length) {
-    said.push(words.cards.replace("{n}", tile.cells.length).replace("{product}", tile.kinds[0][1] || words.some_card));
-  }
+  const product = tile.kinds.length === 1 ? tile.kinds[0][1] : "";
+  said.push(words.cards.replace("{n}", tile.cells.length).replace("{product}", product || words.some_card));
   said.push(words.free.replace("{n}", freeOf(tile)));
   for (const [name, state] of [["unhealthy", UNHEALTHY], ["cordoned", CORDONED]]) {
     const many = count(tile, state);

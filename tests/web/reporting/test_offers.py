@@ -139,6 +139,16 @@ async def test_when_the_scheduler_does_not_answer_nothing_is_offered() -> None:
     assert not any(each.yaml for each in await offered(known, source_of_manifest(POD), report))
 
 
+async def test_many_manifests_are_asked_about_in_portions_and_not_without_end() -> None:
+    known = cluster()
+    report = await explained(known)
+    asked = [(report, source_of_manifest(POD))] * 50
+    found = await offers_for(known, Language.ENGLISH, EVERYTHING, asked, ["ml"])
+    assert [len(each) for each in known.asked] == [20, 20]
+    assert len(found) == 50
+    assert sum(bool(offers[0].yaml) for offers in found) == 40
+
+
 async def test_less_of_the_host_is_worked_out_from_the_node_that_would_do() -> None:
     known = EngineKnown(some_ledger())
     asked = thing(

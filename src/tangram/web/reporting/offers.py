@@ -28,6 +28,10 @@ from tangram.wire.changing.suggested import changed
 _HOST_RULES: Final[Mapping[str, str]] = {"host-cpu": "cpu", "host-memory": "memory"}
 MOST_BYTES: Final = 256 * 1024
 """Of one changed manifest in a page."""
+AT_ONCE: Final = 20
+"""The scheduler looks at no more pods in one question."""
+MOST_TRIED: Final = 2 * AT_ONCE
+"""For one page. It is worked out in the process that places everybody's pods."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +120,8 @@ async def offers_for(
             made = None if source is None else changed(source.manifest, advice.code, change, renamed)
             if made is not None:
                 tried.append((at, number, made))
+    # Everybody's first suggestion before anybody's second.
+    tried = sorted(tried, key=lambda each: each[1])[:MOST_TRIED]
     fitting = await _fitting(known, sight, [made for _, _, made in tried], namespaces)
     texts = {
         (at, number): text
@@ -141,15 +147,16 @@ async def _fitting(
     known: Known, sight: Sight, manifests: Sequence[Object], namespaces: Sequence[str]
 ) -> list[bool]:
     """What the scheduler says to each of them now; no where it does not say."""
-    if not manifests:
-        return []
-    try:
-        report = await known.explain_manifest(manifests, sight, namespaces)
-    except NotKnown:
-        return [False] * len(manifests)
-    if len(report.pods) != len(manifests):
-        return [False] * len(manifests)
-    return [pod.verdict == shape.FITS for pod in report.pods]
+    fitting: list[bool] = []
+    for begin in range(0, len(manifests), AT_ONCE):
+        asked = manifests[begin : begin + AT_ONCE]
+        try:
+            pods = (await known.explain_manifest(asked, sight, namespaces)).pods
+        except NotKnown:
+            pods = []
+        yes = [pod.verdict == shape.FITS for pod in pods]
+        fitting += yes if len(yes) == len(asked) else [False] * len(asked)
+    return fitting
 
 
 def _host_amounts(report: shape.PodReport, advice: shape.Advice) -> dict[str, str]:

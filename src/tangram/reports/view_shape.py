@@ -23,6 +23,7 @@ NODE_PATH: Final = "/view/nodes"
 MOST_NODES: Final = 256
 """In one answer: it is written in the process that places everybody's pods."""
 MOST_PODS: Final = 2000
+MOST_UNREAD: Final = 50
 LONGEST_WAIT_S: Final = 20.0
 
 
@@ -95,6 +96,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     room: IdleRoom | None = None
     rules: Rules | None = None
     """None when as before."""
+    unread: dict[str, list[str]] | None = None
+    """By node, what of it could not be read, in sentences; the first `MOST_UNREAD` nodes. None when as before."""
 
 
 class LinkView(msgspec.Struct, frozen=True, kw_only=True):

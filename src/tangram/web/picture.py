@@ -74,6 +74,8 @@ class Picture:
         self.active = False
         self.room: IdleRoom | None = None
         self.rules: Rules | None = None
+        self.unread: dict[str, list[str]] = {}
+        """By node, what of it the scheduler could not read; the first of them only."""
         self.trouble = ""
         """Why the scheduler does not answer; empty while it does."""
         self.listeners: Final[list[Callable[[Change], None]]] = []
@@ -128,7 +130,17 @@ class Picture:
         gone = [*view.gone_nodes, *(self._unsaid(view) if fresh else ())]
         nodes = self._take_nodes(view.nodes, gone)
         waiting = self._take_waiting(view, fresh=fresh)
-        if nodes or waiting or self.version == 0 or (not view.more and not self.complete):
+        unread, self.unread = (
+            self.unread,
+            view.unread or {} if fresh or view.unread is not None else self.unread,
+        )
+        if (
+            nodes
+            or waiting
+            or unread != self.unread
+            or self.version == 0
+            or (not view.more and not self.complete)
+        ):
             self.version += 1
         for before, after in nodes:
             known = after or before
@@ -174,9 +186,7 @@ class Picture:
             self._sums = _added(_added(self._sums, before, -1), after, 1)
         return moved
 
-    def _take_waiting(
-        self, view: View, *, fresh: bool
-    ) -> list[tuple[WaitingPod | None, WaitingPod | None]]:
+    def _take_waiting(self, view: View, *, fresh: bool) -> list[tuple[WaitingPod | None, WaitingPod | None]]:
         named = {pod.uid for pod in view.waiting}
         gone = [*view.gone_waiting, *((uid for uid in self.waiting if uid not in named) if fresh else ())]
         moved: list[tuple[WaitingPod | None, WaitingPod | None]] = []

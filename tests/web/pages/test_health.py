@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from builders.dashboards import EVERYTHING, NOW, FakeKnown, asked, card, held, node, view, viewer
@@ -111,3 +112,16 @@ def test_the_moment_is_another_when_a_card_fails_and_not_when_a_pod_comes() -> N
     known.picture.take(view(node("gpu-2", card(0, state=UNHEALTHY), state=NOT_READY), version=4, at=NOW - 28))
     assert health.moment(question, known) != before
     assert health.moment(asked("/health", by=viewer(sight=Sight())), known) == 0
+
+
+async def test_nodes_that_could_not_be_read_are_named_until_they_can_be() -> None:
+    known = known_of()
+    odd = {"gpu-1": ["the annotation of its cards is no JSON"]}
+    before = known.picture.version
+    known.picture.take(msgspec.structs.replace(view(version=3, at=NOW), unread=odd))
+    assert known.picture.version > before
+    assert "the annotation of its cards is no JSON" in (await page_of(known))[1]
+    known.picture.take(view(version=4, at=NOW + 1))
+    assert known.picture.unread == odd
+    known.picture.take(msgspec.structs.replace(view(version=5, at=NOW + 2), unread={}))
+    assert "is no JSON" not in (await page_of(known))[1]

@@ -22,6 +22,7 @@ from tangram.reports.status_shape import NodeStatus
 from tangram.reports.view_shape import (
     LONGEST_WAIT_S,
     MOST_NODES,
+    MOST_UNREAD,
     IdleRoom,
     Rules,
     View,
@@ -41,6 +42,8 @@ LOOK_S: Final = 0.25
 ROOM_S: Final = 10.0
 MOST_FOLLOWERS: Final = 16
 """Who wait at once: each costs a connection, and one dashboard is one."""
+MOST_SENTENCES: Final = 3
+"""About one node that could not be read."""
 PIECE: Final = 16
 """Nodes told of at a time, in a millisecond or two: pods are waiting to be placed meanwhile."""
 
@@ -79,6 +82,9 @@ class Viewing:
         self._waiting: Final = ViewOfWaiting(state, verdicts, self._next, now)
         self._rules: Rules | None = None
         self._rules_version = 0
+        self._unread: dict[str, list[str]] = {}
+        self._unread_version = 0
+        self._edition = -1
         self._ledger_clock = -1
         self._roster = -1
         self._looked = float("-inf")
@@ -151,6 +157,11 @@ class Viewing:
         rules = _rules_of(self._state)
         if rules != self._rules:
             self._rules, self._rules_version = rules, self._next()
+        if self._state.edition != self._edition:
+            self._edition = self._state.edition
+            unread = _unread_of(self._state)
+            if unread != self._unread:
+                self._unread, self._unread_version = unread, self._next()
 
     def _look_at_nodes(self) -> None:
         ledger = self._state.ledger
@@ -232,6 +243,7 @@ class Viewing:
             untold_waiting=untold,
             room=self._room,
             rules=rules,
+            unread=self._unread if heard.since < self._unread_version <= upto else None,
         )
         return Reply(_encode(view))
 
@@ -249,6 +261,11 @@ class Viewing:
     def _behind(self) -> float:
         now = self._clock()
         return max((copy.stale_for(now) for copy in self._leadership.copies.values()), default=0.0)
+
+
+def _unread_of(state: State) -> dict[str, list[str]]:
+    names = sorted(state.problems)[:MOST_UNREAD]
+    return {name: list(state.problems[name][:MOST_SENTENCES]) for name in names}
 
 
 def _rules_of(state: State) -> Rules:

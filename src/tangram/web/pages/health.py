@@ -32,6 +32,7 @@ async def page(asked: Asked, known: Known) -> Shown:
         },
         "most": MOST_ROWS,
         "sums": known.picture.sums,
+        "unread": known.picture.unread,
         "moments": known.history.health_moments(MOST_MOMENTS),
         "begun": known.history.begun,
         "server": "",
@@ -59,7 +60,8 @@ def moment(asked: Asked, known: Known) -> Hashable:
         return 0
     sums = known.picture.sums
     happened = known.history.health_happened
-    return happened, sums.nodes, sums.cards_unhealthy, sums.cards_cordoned, int(known.picture.at // _MINUTE)
+    unread = len(known.picture.unread)
+    return happened, unread, sums.nodes, sums.cards_unhealthy, sums.cards_cordoned, int(known.picture.at // _MINUTE)
 
 
 def _rank(finding: Finding) -> int:

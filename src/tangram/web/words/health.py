@@ -57,6 +57,8 @@ WORDS: Final[Words] = {
     "health.command": ("Give it back, or look closer", "恢复或排查命令"),
     "health.whole_node": ("the whole node", "整个节点"),
     "health.cut": ("Only the first {n} are shown.", "仅显示前 {n} 条。"),
+    "health.unread": ("Nodes that could not be read in full", "未能完整读取的节点"),
+    "health.command_look": ("Look closer", "排查命令"),
     "health.moments": ("What happened lately", "最近事件"),
     "health.no_moments": (
         "Nothing has happened to cards and nodes since the dashboard began to look, {when}.",

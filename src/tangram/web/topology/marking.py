@@ -15,7 +15,9 @@ _NARROW_LETTER: Final = 0.6
 
 def safe(words: object) -> str:
     """Inside an element or an attribute. What no XML may hold becomes a question mark."""
-    text = "".join(letter if letter.isprintable() else "?" for letter in str(words))
+    text = str(words)
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return escape(text, {'"': "&quot;", "'": "&#39;"})
 
 

@@ -34,9 +34,11 @@ LEGEND: Final = tuple(
         ("memory", "whole", USED, 60, 0),
         ("compute", "whole", USED, 75, 40),
         ("free", "whole", FREE, 0, 0),
+        ("whole", "whole", USED, 100, 100),
         ("sliced", "sliced", USED, 45, 30),
         ("virtual", "virtual", USED, 50, 50),
         ("shared", "shared", USED, 30, 30),
+        ("undecided", "undecided", FREE, 0, 0),
         ("cordoned", "whole", CORDONED, 0, 0),
         ("unhealthy", "whole", UNHEALTHY, 0, 0),
     )

@@ -1,10 +1,10 @@
 // The cluster page with thousands of nodes: all tiles as data, only those near the screen as elements.
 // The form filters at once and writes itself into the address; the server gives the same page for that address.
 
-import { emptyCells, drawInto, flash, stateOf, CORDONED, FREE, IN_A_ROW, UNHEALTHY } from "./cells.js";
+import { emptyCells, drawInto, flash, CORDONED, IN_A_ROW, UNHEALTHY } from "./cells.js";
 import { announce } from "./copying.js";
+import { count, freeOf, matches, tileOf, READY } from "./tiles.js";
 
-const READY = 0, NODE_CORDONED = 1, NOT_READY = 2;
 const STATES = ["ready", "cordoned", "not-ready"];
 const ROWS_AROUND = 3, SETTLE_MS = 250;
 const ALL_UNTIL = 200; // So few need no trick, and are found by the browser's own search and printed.
@@ -33,49 +33,20 @@ function take(told) {
   const before = new Map();
   if (told.whole) byName.clear();
   let order = told.whole;
-  for (const [name, state, kinds, policies, namespaces, cells] of told.rows) {
-    const old = byName.get(name);
-    if (old) before.set(name, old);
+  for (const row of told.rows) {
+    const tile = tileOf(row, told);
+    const old = byName.get(tile.name);
+    if (old) before.set(tile.name, old);
     else order = true;
-    byName.set(name, {
-      name,
-      state,
-      kinds: kinds.map((place) => told.kinds[place]),
-      policies: policies.map((place) => told.policies[place]),
-      namespaces: namespaces.map((place) => told.namespaces[place]),
-      cells,
-    });
+    byName.set(tile.name, tile);
   }
   for (const name of told.gone) order = byName.delete(name) || order;
   if (order) names = told.whole ? told.rows.map((row) => row[0]) : [...byName.keys()].sort(collator.compare);
   return before;
 }
 
-const count = (tile, state) => tile.cells.reduce((sum, cell) => sum + (stateOf(cell) === state), 0);
-const freeOf = (tile) => (tile.state === READY ? count(tile, FREE) : 0);
-
-const inState = {
-  free: (tile) => freeOf(tile) > 0,
-  used: (tile) => count(tile, 1) > 0,
-  unhealthy: (tile) => count(tile, UNHEALTHY) > 0,
-  cordoned: (tile) => tile.state === NODE_CORDONED || count(tile, CORDONED) > 0,
-  "not-ready": (tile) => tile.state === NOT_READY,
-};
-
 function chosen() {
   return Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
-}
-
-function matcher() {
-  const by = chosen();
-  const q = by.q.toLowerCase();
-  return (tile) =>
-    (!by.vendor || tile.kinds.some((kind) => kind[0] === by.vendor)) &&
-    (!by.product || tile.kinds.some((kind) => kind[1] === by.product)) &&
-    (!by.policy || tile.policies.includes(by.policy)) &&
-    (!q || tile.name.toLowerCase().includes(q)) &&
-    (!by.state || !inState[by.state] || inState[by.state](tile)) &&
-    (!by.namespace || tile.namespaces.includes(by.namespace));
 }
 
 // --- tiles -----------------------------------------------------------------------------------------------------------
@@ -231,8 +202,8 @@ function sizeFor(many) {
 }
 
 function apply() {
-  const match = matcher();
-  shown = names.map((name) => byName.get(name)).filter(match);
+  const by = chosen();
+  shown = names.map((name) => byName.get(name)).filter((tile) => matches(tile, by));
   const most = names.reduce((all, name) => Math.max(all, byName.get(name).cells.length), 1);
   const layout = `tiles size-${sizeFor(shown.length)} rows-${Math.min(4, Math.ceil(most / IN_A_ROW))}`;
   found.textContent = found.dataset.text.replace("{found}", number.format(shown.length)).replace("{all}", number.format(names.length));

@@ -59,6 +59,7 @@ WORDS: Final[Words] = {
     "cluster.legend.sliced": ("sliced", "切片"),
     "cluster.legend.virtual": ("virtual", "虚拟化"),
     "cluster.legend.shared": ("shared", "共享"),
+    "cluster.legend.undecided": ("undecided", "未定"),
     "cluster.legend.cordoned": ("cordoned", "已封锁"),
     "cluster.legend.unhealthy": ("unhealthy", "异常"),
     "cluster.keys": ("Keys", "快捷键"),

@@ -133,9 +133,11 @@ def node_said(language: Language, node: shape.NodeReport) -> Said:
 
 def card_said(language: Language, card: shape.CardReport) -> Said:
     """What a card says to the pod."""
+    key = f"rules.card.{card.verdict}"
+    if _would_do(card):
+        return Said(said(language, key))
     if language is Language.ENGLISH:
         return Said(card.sentence)
-    key = f"rules.card.{card.verdict}"
     if not known(key):
         return Said(card.sentence, Language.ENGLISH)
     amounts = _amounts(language, card.verdict, card.need, card.have)

@@ -7,7 +7,10 @@ the use of others. Capacity and what was idle of it are for those who may list n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -16,7 +19,9 @@ from tangram.web.history.records import DAY_S, HOUR_S
 from tangram.web.periods import Period
 from tangram.web.sight import Sight
 
-NOTHING_HELD = Holds(cards=0.0, memory=0, compute=0.0, pods=0)
+MOST_REMEMBERED: Final = 8
+"""Answers, each with its rows."""
+NOTHING_HELD: Final = Holds(cards=0.0, memory=0, compute=0.0, pods=0)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,14 +47,45 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """How much of the time since then nobody knew who held what."""
 
 
-def uses_of(history: History, sight: Sight, period: Period) -> list[Used]:
+class Usage(NamedTuple):
+    uses: Sequence[Used]
     """By hour and namespace, as far as the viewer may see."""
-    return [each for each in history.used(period.since, period.until) if sight.of_namespace(each.namespace)]
+    table: Table
+
+
+_remembered: Final[WeakKeyDictionary[History, OrderedDict[Hashable, tuple[float, Usage]]]] = (
+    WeakKeyDictionary()
+)
+
+
+def usage_of(history: History, sight: Sight, period: Period) -> Usage:
+    """Usage in a period, added up once for all who see the same."""
+    known = _remembered.setdefault(history, OrderedDict())
+    key = sight, period.since, period.until
+    at, found = known.pop(key, (None, None))
+    if found is None or at != history.charged_until:
+        found = _usage(history, sight, period)
+    known[key] = (history.charged_until, found)
+    while len(known) > MOST_REMEMBERED:
+        known.popitem(last=False)
+    return found
+
+
+def uses_of(history: History, sight: Sight, period: Period) -> Sequence[Used]:
+    """By hour and namespace, as far as the viewer may see."""
+    return usage_of(history, sight, period).uses
 
 
 def table_of(history: History, sight: Sight, period: Period) -> Table:
     """One line for each namespace that used something in the period or holds something now."""
-    uses = uses_of(history, sight, period)
+    return usage_of(history, sight, period).table
+
+
+def _usage(history: History, sight: Sight, period: Period) -> Usage:
+    everybody = history.used(period.since, period.until)
+    uses = (
+        everybody if sight.everything else [each for each in everybody if sight.of_namespace(each.namespace)]
+    )
     held = {name: holds for name, holds in history.held_now().items() if sight.of_namespace(name)}
     hours = history.hours(period.since, period.until)
     capacity = _added(hour.card_hours for hour in hours) if sight.nodes else None
@@ -58,15 +94,17 @@ def table_of(history: History, sight: Sight, period: Period) -> Table:
         by_name.setdefault(each.namespace, []).append(each)
     lines = [_line(name, held.get(name, NOTHING_HELD), own, capacity) for name, own in by_name.items()]
     lines.sort(key=lambda line: (-line.card_hours, -line.now.cards, line.namespace))
-    everybody = _added(each.card_hours for each in history.used(period.since, period.until))
-    return Table(
+    table = Table(
         lines=lines,
         total=_line("", _together(list(held.values())), uses, capacity),
         capacity=capacity,
-        idle=None if capacity is None else max(0.0, round(capacity - everybody, 6)),
+        idle=None
+        if capacity is None
+        else max(0.0, round(capacity - _added(each.card_hours for each in everybody), 6)),
         begun=_begun(history, period),
         unheard_s=_unheard(hours, history, period),
     )
+    return Usage(uses, table)
 
 
 def buckets_of(

@@ -51,7 +51,9 @@ class Book:
         self.rates: Final[dict[str, Charge]] = {}
         """What each namespace holds now."""
         self._held: dict[str, int] = {}
-        self._counted: set[str] = set()
+        self._pods: Counter[str] = Counter()
+        self._left: set[str] = set()
+        """Pods that were counted in this hour and hold nothing any more: who comes back is not another."""
         self._hour = 0
 
     def advance(self, at: float) -> None:
@@ -79,31 +81,32 @@ class Book:
             self._rate(pod, charge, -1)
             freed.append(pod)
         for pod in given:
-            self._held[pod] = self._held.get(pod, 0) + 1
+            before_it = self._held.get(pod, 0)
+            self._held[pod] = before_it + 1
+            if not before_it:
+                self._arrived(pod, count=count)
         for pod in freed:
-            self._held[pod] = self._held.get(pod, 0) - 1
-            if self._held[pod] <= 0:
-                del self._held[pod]
-        for pod in given if count else ():
-            self._count(pod)
+            left = self._held.get(pod, 0) - 1
+            if left > 0:
+                self._held[pod] = left
+            elif self._held.pop(pod, None) is not None:
+                self._pods[_namespace(pod)] -= 1
+                self._left.add(pod)
 
     def begin_again(self) -> None:
         """After a start: pods that were counted in this hour before it are not counted again."""
-        now = Counter(_namespace(pod) for pod in self._held)
-        self._counted = set(self._held)
-        for namespace, pods in now.items():
+        for namespace, pods in self._pods.items():
             row = self._row(self._hour, namespace)
             row.pods = max(row.pods, pods)
 
     def held_now(self) -> dict[str, Holds]:
         """By namespace."""
-        pods = Counter(_namespace(pod) for pod in self._held)
         return {
             namespace: Holds(
                 cards=charge.card / CARD,
                 memory=charge.memory,
                 compute=charge.compute / CARD,
-                pods=pods[namespace],
+                pods=self._pods[namespace],
             )
             for namespace, charge in sorted(self.rates.items())
         }
@@ -155,14 +158,16 @@ class Book:
         if hour == self._hour:
             return
         self._hour = hour
-        self._counted.clear()
-        for pod in self._held:
-            self._count(pod)
+        self._left.clear()
+        for namespace, pods in self._pods.items():
+            if pods:
+                self._row(hour, namespace).pods += pods
 
-    def _count(self, pod: str) -> None:
-        if self._hour and pod in self._held and pod not in self._counted:
-            self._counted.add(pod)
-            self._row(self._hour, _namespace(pod)).pods += 1
+    def _arrived(self, pod: str, *, count: bool) -> None:
+        namespace = _namespace(pod)
+        self._pods[namespace] += 1
+        if count and self._hour and pod not in self._left:
+            self._row(self._hour, namespace).pods += 1
 
     def _row(self, hour: int, namespace: str) -> Row:
         rows = self.pages.setdefault(hour, Page(rows={})).rows

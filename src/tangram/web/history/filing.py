@@ -72,7 +72,7 @@ class HistoryFile:
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._clock = clock
-        self._saved = b""
+        self._saved = 0.0
         self._failing = ""
 
     def load(self, history: History) -> str:
@@ -104,11 +104,10 @@ class HistoryFile:
 
     def save(self, history: History) -> bool:
         """Write what is known now; False where nothing is new. Raises `OSError`."""
-        content = msgspec.json.encode(_kept(history))
-        if content == self._saved or history.charged_until == 0:
+        if history.charged_until == self._saved:
             return False
-        self._write(content)
-        self._saved = content
+        self._write(msgspec.json.encode(_kept(history)))
+        self._saved = history.charged_until
         return True
 
     async def keep(self, history: History) -> None:

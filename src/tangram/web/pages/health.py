@@ -61,7 +61,14 @@ def moment(asked: Asked, known: Known) -> Hashable:
     sums = known.picture.sums
     happened = known.history.health_happened
     unread = len(known.picture.unread)
-    return happened, unread, sums.nodes, sums.cards_unhealthy, sums.cards_cordoned, int(known.picture.at // _MINUTE)
+    return (
+        happened,
+        unread,
+        sums.nodes,
+        sums.cards_unhealthy,
+        sums.cards_cordoned,
+        int(known.picture.at // _MINUTE),
+    )
 
 
 def _rank(finding: Finding) -> int:

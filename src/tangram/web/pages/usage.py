@@ -12,13 +12,14 @@ from tangram.web.history.keeping import Used
 from tangram.web.known import Known
 from tangram.web.language import Language
 from tangram.web.page import Asked, Shown
-from tangram.web.periods import PERIODS, NoPeriod, Period, read_period
+from tangram.web.periods import PERIODS, USUAL, NoPeriod, Period, read_period
 from tangram.web.usage_table import Table, buckets_of, table_of, uses_of
 
 PATH: Final = "/usage"
 MOST_IN_CHART: Final = 4
 """Namespaces that have a texture of their own."""
 _TEN_SECONDS: Final = 10
+_MINUTE: Final = 60
 
 
 async def page(asked: Asked, known: Known) -> Shown:
@@ -41,9 +42,10 @@ async def page(asked: Asked, known: Known) -> Shown:
     return Shown(template="usage.html", values=values)
 
 
-def moment(_asked: Asked, known: Known) -> Hashable:
+def moment(asked: Asked, known: Known) -> Hashable:
     """Sums grow all the time; nobody needs to see that more often than this."""
-    return int(known.history.charged_until // _TEN_SECONDS)
+    every = _TEN_SECONDS if asked.query.get("period", USUAL) == USUAL else _MINUTE
+    return int(known.history.charged_until // every)
 
 
 def _chart(language: Language, table: Table, uses: Sequence[Used], period: Period) -> Chart:

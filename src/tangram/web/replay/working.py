@@ -46,8 +46,8 @@ from tangram.web.replay.shape import (
 
 NICENESS: Final = 15
 SEEDS: Final = (42, 43, 44)
-MOST_MORE: Final = 600
-"""Further pods that are tried, for each seed; fewer where they would ask for more than is idle."""
+MOST_MORE: Final = 3000
+"""Further pods that are tried. Where one order of arrival has so many, there is no second one."""
 
 
 class _Pod(NamedTuple):
@@ -95,6 +95,8 @@ def _outcome(nodes: Sequence[Node], pods: Sequence[_Pod], demand: Demand, defaul
         found.append((len(tried), len(new), room.idle - _room(ledger, frag).idle))
         for uid in new:
             ledger.remove(uid)
+        if sum(count for count, _, _ in found) >= MOST_MORE / 2:
+            break
     return Outcome(
         policy=defaults.node_policy,
         placed=placed,

@@ -157,4 +157,5 @@ async def test_a_stream_does_not_hold_up_the_end(tmp_path: Path) -> None:
         answer = await session.get("/events?page=/pods")
         assert answer.status == 200
         began = loop.time()
+    answer.close()
     assert loop.time() - began < 2.5, "nobody was waited for"

@@ -48,7 +48,7 @@ An API server that kubectl talks to, six simulated machines with MetaX and
 Moore Threads cards, and the whole of Tangram as it runs in a cluster:
   tangram sandbox
 
-Then, in another shell:
+Then, in another shell, or in a browser at the address that it prints:
   export KUBECONFIG=.sandbox/kubeconfig
   kubectl get nodes
   tangram status

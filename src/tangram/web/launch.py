@@ -38,15 +38,18 @@ def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
 
 async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[str, str]) -> int:
     connection = find_connection(launch.settings.kubeconfig, environment)
-    async with serving_dashboard(launch.settings, connection, supervisor):
+    async with serving_dashboard(launch.settings, connection, supervisor, prepared=True):
         return await supervisor.until_stopped()
 
 
 @asynccontextmanager
 async def serving_dashboard(
-    settings: DashboardSettings, connection: Connection, supervisor: Supervisor
+    settings: DashboardSettings, connection: Connection, supervisor: Supervisor, *, prepared: bool = False
 ) -> AsyncGenerator[Address]:
-    """A dashboard meanwhile; the address with its real port. Raises `SettingError`."""
+    """A dashboard meanwhile; the address with its real port. Raises `SettingError`.
+
+    `prepared` takes longer to begin, and nobody's first page does.
+    """
     async with AsyncExitStack() as stack:
         door = _scheduler(settings, connection)
         dashboard = Dashboard(
@@ -78,6 +81,8 @@ async def serving_dashboard(
                     dashboard.probes_app(), settings.metrics, option=METRICS_OPTION, plain_for_others=True
                 )
             )
+        if prepared:
+            dashboard.prepare()
         dashboard.start(supervisor)
         yield served
 

@@ -49,6 +49,11 @@ class Rendering:
             "url": address_of,
         }
 
+    def prepare(self) -> None:
+        """Compile every template now, so that nobody's first page waits for it."""
+        for name in self._environment.list_templates(extensions=["html"]):
+            self._environment.get_template(name)
+
     def page(
         self,
         template: str,

@@ -86,11 +86,12 @@ class Dashboard:
         )
         self.hub: Final = Hub(known, now)
         statics = StaticFiles()
+        self._rendering: Final = Rendering(statics.address)
         telemetry = Telemetry(self.picture, self.hub, now)
         self._parts: Final = Parts(
             known=known,
             reception=reception,
-            answers=Answers(Rendering(statics.address), known, self.hub.stamp),
+            answers=Answers(self._rendering, known, self.hub.stamp),
             statics=statics,
             hub=self.hub,
             probes={
@@ -108,6 +109,10 @@ class Dashboard:
     def probes_app(self) -> web.Application:
         """Probes and metrics alone."""
         return application({path: {"GET": answering} for path, answering in self._parts.probes.items()})
+
+    def prepare(self) -> None:
+        """What would otherwise be done for the first who looks; it takes half a second."""
+        self._rendering.prepare()
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin everything that runs beside the pages."""

@@ -251,6 +251,35 @@ _MONITORING: Final = closed(
 )
 
 
+_DASHBOARD: Final = closed(
+    {
+        "enabled": SWITCH,
+        "signIn": word("token", "proxy"),
+        "actions": SWITCH,
+        "tlsSecretName": text("the name of a Secret, or an empty text", f"|{NAME}"),
+        "historyClaim": text("the name of a PersistentVolumeClaim, or an empty text", f"|{NAME}"),
+        "proxy": closed(
+            {
+                "containers": several(
+                    "a list of containers as in a pod, such as [{name: oauth2-proxy, image: ...}]",
+                    {"type": "object", "required": ["name", "image"]},
+                    8,
+                ),
+                "port": number("a port from 1 to 65535", 1, 65_535),
+                "headers": word("kubernetes", "oauth2-proxy"),
+                "userHeader": text("the name of a header, or an empty text", r"|[A-Za-z0-9-]+"),
+                "userPrefix": text("a text such as oidc:, or an empty one", r"\S*"),
+                "groupPrefix": text("a text such as oidc:, or an empty one", r"\S*"),
+            }
+        ),
+        "nodeSelector": NODE_LABELS,
+        "tolerations": TOLERATIONS,
+        "log": closed({"level": LEVEL, "format": FORMAT}),
+        "resources": RESOURCES,
+    }
+)
+
+
 _MAY_BE_MISSING: Final = frozenset(
     {"imagePullSecrets", "deviceConfig", "resources", "nodeSelector", "tolerations"}
 )
@@ -267,6 +296,7 @@ def chart_schemas() -> dict[str, Schema]:
         "gpuLabel": closed({**switched, **_GPU_LABEL}),
         "scheduler": closed({**switched, **_SCHEDULER}),
         "certificates": _CERTIFICATES,
+        "dashboard": _DASHBOARD,
         "monitoring": _MONITORING,
     }
     nodes = {**_SHARED, "gpuDevice": closed(_GPU_DEVICE), "gpuLabel": closed(_GPU_LABEL)}

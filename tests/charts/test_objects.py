@@ -175,6 +175,9 @@ def test_what_is_mounted_is_there(case: Case, objects: list[Object]) -> None:
     values = values_of(case)
     made.add(("Secret", values.get("certificates", {}).get("secretName", "")))
     made.add(("ConfigMap", values.get("scheduler", {}).get("clientCA", "")))
+    made.add(("Secret", values.get("dashboard", {}).get("tlsSecretName", "")))
+    # The scheduler makes it itself where nobody else does.
+    made.add(("Secret", "tangram-scheduler-tls"))
     for workload in workloads(objects):
         volumes = {each["name"]: each for each in pod_of(workload)["spec"].get("volumes", [])}
         assert {kind_and_name for each in volumes.values() for kind_and_name in _mounted(each)} <= made

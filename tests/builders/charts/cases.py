@@ -225,6 +225,7 @@ OF_TANGRAM: Final[dict[str, Values]] = {
     "certificates.secret": {
         "certificates": {"source": "secret", "secretName": "company-tls", "caBundle": _AUTHORITY}
     },
+    "dashboard.enabled": {"dashboard": {"enabled": True}},
     "monitoring.serviceMonitor.enabled": {"monitoring": {"serviceMonitor": {"enabled": True}}},
     "monitoring.dashboards.enabled": {"monitoring": {"dashboards": {"enabled": True}}},
     "monitoring.rules.enabled": {"monitoring": {"rules": {"enabled": True}}},
@@ -311,6 +312,39 @@ _BESIDE_TANGRAM: Final[dict[str, dict[str, Values]]] = {
         "monitoring.dashboards.labels": {
             "monitoring": {"dashboards": {"labels": {"grafana_dashboard": "gpu"}}}
         },
+    },
+    "dashboard.enabled": {
+        "dashboard.signIn": {
+            "dashboard": {
+                "signIn": "proxy",
+                "proxy": {
+                    "containers": [
+                        {
+                            "name": "oauth2-proxy",
+                            "image": "oauth2-proxy:v7",
+                            "args": ["--upstream=http://127.0.0.1:8090/"],
+                            "ports": [{"name": "proxy", "containerPort": 4443}],
+                        }
+                    ],
+                    "port": 4443,
+                    "headers": "oauth2-proxy",
+                    "userHeader": "X-Forwarded-Email",
+                    "userPrefix": "oidc:",
+                    "groupPrefix": "oidc:",
+                },
+            }
+        },
+        "dashboard.actions": {"dashboard": {"actions": True}},
+        "dashboard.tlsSecretName": {"dashboard": {"tlsSecretName": "dashboard-tls"}},
+        "dashboard.historyClaim": {"dashboard": {"historyClaim": "dashboard-history"}},
+        "dashboard.nodeSelector": {"dashboard": {"nodeSelector": {"pool": "infra"}}},
+        "dashboard.tolerations": {"dashboard": {"tolerations": [{"key": "infra", "operator": "Exists"}]}},
+        "dashboard.log": {"dashboard": {"log": {"level": "debug", "format": "text"}}},
+        "dashboard.resources": {"dashboard": {"resources": _LARGE}},
+        "dashboard.certificates.secret": {
+            "certificates": {"source": "secret", "secretName": "company-tls", "caBundle": _AUTHORITY}
+        },
+        "dashboard.with-monitor": {"monitoring": {"serviceMonitor": {"enabled": True}}},
     },
     "monitoring.rules.enabled": {
         "monitoring.rules.labels": {"monitoring": {"rules": {"labels": {"release": "prometheus"}}}},

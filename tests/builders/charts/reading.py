@@ -17,6 +17,8 @@ CLUSTER_WIDE: Final = frozenset(
 WORKLOADS: Final = frozenset({"Deployment", "DaemonSet", "Job"})
 PROGRAM: Final = "tangram"
 """What the image starts if a container names no command."""
+THEIRS: Final = frozenset({"oauth2-proxy"})
+"""Containers that people put beside ours: what is in them is not the charts' affair."""
 
 
 class Running(NamedTuple):
@@ -51,10 +53,12 @@ def pod_of(workload: Object) -> Object:
 
 
 def containers(objects: Iterable[Object]) -> Iterator[Running]:
+    """Those that the charts make."""
     for workload in workloads(objects):
         spec = pod_of(workload)["spec"]
         for container in [*spec.get("initContainers", []), *spec["containers"]]:
-            yield Running(workload, container)
+            if container["name"] not in THEIRS:
+                yield Running(workload, container)
 
 
 def labels_of(thing: Object) -> Mapping[str, str]:

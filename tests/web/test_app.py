@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import logging
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -190,3 +191,14 @@ async def test_head_is_get_without_the_body() -> None:
         assert answer.status == 200
         assert await answer.read() == b""
         assert _has_headers(answer)
+
+
+async def test_a_page_says_of_which_moment_it_is_and_what_answers_a_form_or_fails_does_not() -> None:
+    async with dashboard(_known()) as session:
+        page = await (await session.get("/pods")).text()
+        assert re.search(r'data-stamp="[0-9a-f]{8}\.1"', page)
+        form = {"form_token": FORM_TOKEN, "manifest": "kind: Pod"}
+        for answer in (await session.post("/explain", data=form), await session.get("/nope")):
+            assert 'data-stamp=""' in await answer.text()
+        missing = await (await session.get("/nodes/not-yet")).text()
+        assert re.search(r'data-stamp="[0-9a-f]{8}\.1"', missing), "it may come"

@@ -40,8 +40,12 @@ class Answers:
         self._known = known
         self._stamp = stamp
 
-    async def shown(self, request: web.Request, asked: Asked, shown: Shown) -> web.Response:
-        """What a page said, as an answer."""
+    def stamp(self) -> str:
+        """Of this moment. To be taken before a page is made: what changes meanwhile is told to its browser again."""
+        return self._stamp()
+
+    async def shown(self, request: web.Request, asked: Asked, shown: Shown, stamp: str = "") -> web.Response:
+        """What a page said, as an answer. Without a stamp its browser does not follow it."""
         if shown.go_to:
             return web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": _ours(shown.go_to)})
         headers = {"Content-Type": shown.kind}
@@ -55,14 +59,19 @@ class Answers:
                 asked,
                 fragment=request.headers.get(FRAGMENT) == MAIN,
                 known=self._known,
-                # What answers a form, and what is shown to nobody in particular, does not become another by itself.
-                stamp=self._stamp() if request.method == "GET" and asked.viewer.user.name else "",
+                stamp=stamp,
             )
             headers["Vary"] = FRAGMENT
         return await packed(request, web.Response(body=body, status=shown.status, headers=headers))
 
     async def failed(
-        self, request: web.Request, asked: Asked, status: int, sentence: str, code: str = ""
+        self,
+        request: web.Request,
+        asked: Asked,
+        status: int,
+        sentence: str,
+        code: str = "",
+        stamp: str = "",
     ) -> web.Response:
         """A page with one sentence; in plain text where even that cannot be made."""
         language = asked.viewer.language
@@ -75,9 +84,8 @@ class Answers:
             "sentence_language": "" if translated or language is Language.ENGLISH else Language.ENGLISH,
         }
         try:
-            return await self.shown(
-                request, asked, Shown(template="error.html", values=values, status=status)
-            )
+            shown = Shown(template="error.html", values=values, status=status)
+            return await self.shown(request, asked, shown, stamp)
         except Exception:  # noqa: BLE001 - a broken frame must not take the reason with it
             _log.exception("the page of an error could not be made")
             return web.Response(text=f"{sentence}\n", status=status)

@@ -35,6 +35,8 @@ EVENTS: Final = "/events"
 MOST_FIELDS: Final = 64
 _VIEWER: Final = web.RequestKey("tangram_viewer", Viewer)
 """Where a request keeps who asks, for a page about what went wrong."""
+_MAY_PASS: Final = (404, 503)
+"""A page that there is not now and may be in a moment: whoever shows it is told."""
 _ALSO_SAID: Final = {401: ("WWW-Authenticate", "Bearer"), 503: ("Retry-After", "5")}
 
 _log = logging.getLogger(__name__)
@@ -139,9 +141,11 @@ class _Desk:
             form=form,
             now=self._parts.clock(),
         )
-        return await self._parts.answers.shown(
-            request, asked, await found.page.make(asked, self._parts.known)
-        )
+        answers = self._parts.answers
+        # What answers a form does not become another by itself.
+        stamp = answers.stamp() if found.page.moment is not None and request.method == "GET" else ""
+        shown = await found.page.make(asked, self._parts.known)
+        return await answers.shown(request, asked, shown, stamp)
 
     async def _follow(self, request: web.Request, viewer: Viewer) -> web.StreamResponse:
         encoded, _mark, query = request.query.get("page", "/").partition("?")
@@ -164,7 +168,10 @@ class _Desk:
         parts = self._parts
         viewer = request.get(_VIEWER) or parts.reception.stranger(request)
         asked = Asked(viewer=viewer, path=request.path, now=parts.clock())
-        response = await parts.answers.failed(request, asked, status, sentence, code)
+        found = page_at(request.path) if viewer.user.name and request.method == "GET" else None
+        may_pass = status in _MAY_PASS and found is not None and found.page.moment is not None
+        stamp = parts.answers.stamp() if may_pass else ""
+        response = await parts.answers.failed(request, asked, status, sentence, code, stamp)
         if status in _ALSO_SAID:
             name, value = _ALSO_SAID[status]
             response.headers[name] = value

@@ -1,8 +1,8 @@
 """Both languages, side by side in every catalogue, so that a sentence cannot exist in one of them only.
 
-A catalogue in `words/` is a dict from a key to a pair, English first; a key with a number in it has English for one and
-for many before the Chinese. What the engine says in English sentences also comes with codes and amounts, and is put into
-Chinese from those; a sentence without a code is shown as it is, marked as English.
+A catalogue in `words/` is a dict from a key to a pair, English first; a key with a number in it has English for one
+and for many before the Chinese. What the engine says in English sentences also comes with codes and amounts, and is put
+into Chinese from those; a sentence without a code is shown as it is, marked as English.
 """
 
 from __future__ import annotations

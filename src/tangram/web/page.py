@@ -1,8 +1,8 @@
 """What a page is: a pure-looking function from a question and what is known to a template and its values.
 
-A page module in `pages/` has three names: `PATH`, the path it answers (`{name}` is a part of it); `page`, which makes it;
-and `moment`, which says by a small comparable value whether it would look different now, so that a browser that shows it
-is told. Pages write no HTML but through templates, know no HTTP and set no headers.
+A page module in `pages/` has three names: `PATH`, the path it answers (`{name}` is a part of it); `page`, which makes
+it; and `moment`, which says by a small comparable value whether it would look different now, so that a browser that
+shows it is told. Pages write no HTML but through templates, know no HTTP and set no headers.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ class Viewer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """One question. `parts` are those of the path, `query` and `form` the last value of each field, all as people sent them:
-    nothing in them has been checked."""
+    """One question.
+
+    `parts` are those of the path, `query` and `form` the last value of each field, all as people sent them: nothing in
+    them has been checked.
+    """
 
     viewer: Viewer
     path: str

@@ -70,6 +70,7 @@ class Answers:
         asked: Asked,
         status: int,
         sentence: str,
+        *,
         code: str = "",
         stamp: str = "",
     ) -> web.Response:

@@ -171,7 +171,7 @@ class _Desk:
         found = page_at(request.path) if viewer.user.name and request.method == "GET" else None
         may_pass = status in _MAY_PASS and found is not None and found.page.moment is not None
         stamp = parts.answers.stamp() if may_pass else ""
-        response = await parts.answers.failed(request, asked, status, sentence, code, stamp)
+        response = await parts.answers.failed(request, asked, status, sentence, code=code, stamp=stamp)
         if status in _ALSO_SAID:
             name, value = _ALSO_SAID[status]
             response.headers[name] = value

@@ -20,7 +20,18 @@ ACROSS: Final = 1000
 """Units of a path from left to right."""
 MOST_LABELS: Final = 8
 _STEPS: Final = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
-_TIME_STEPS_S: Final = (900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400, 4 * 86_400, 7 * 86_400)
+_TIME_STEPS_S: Final = (
+    300,
+    900,
+    3600,
+    3 * 3600,
+    6 * 3600,
+    12 * 3600,
+    86_400,
+    2 * 86_400,
+    4 * 86_400,
+    7 * 86_400,
+)
 _NONE: Final = "\u2013"
 _HOLE: Final = 2.5
 """Steps without a point after which a line ends."""

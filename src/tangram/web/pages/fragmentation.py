@@ -7,8 +7,8 @@ same records, by the same engine in a process of its own (`replay`), when somebo
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, NamedTuple
 
 from tangram.web.catalogue import said
 from tangram.web.charts import Chart, Figures, time_chart
@@ -22,8 +22,19 @@ from tangram.web.replay.asking import question_from
 from tangram.web.rooms import rooms_in
 
 PATH: Final = "/fragmentation"
-BUCKETS_S: Final = {"24h": 900, "7d": 2 * 3600, "31d": 6 * 3600}
-"""How wide a point of the chart is."""
+WIDTHS_S: Final = (60, 300, 900, 3600, 2 * 3600, 6 * 3600)
+"""How wide a point of a chart may be."""
+MOST_POINTS: Final = 130
+SHORTEST_S: Final = 1800.0
+"""That a chart shows, however young the history is."""
+
+
+class _Way(NamedTuple):
+    """The points of a chart, and the time it shows: the period, or as much of it as anything is known of."""
+
+    points: Sequence[Point]
+    between: tuple[float, float]
+    step: int
 
 
 async def page(asked: Asked, known: Known) -> Shown:
@@ -43,18 +54,13 @@ async def page(asked: Asked, known: Known) -> Shown:
         nodes, waiting, rules = list(picture.nodes.values()), list(picture.waiting.values()), picture.rules
         replays.look(lambda: question_from(nodes, waiting, rules, order), asked.now)
     room = picture.room
-    points = _bucketed(known.history.course(period.since), BUCKETS_S[period.name])
+    way = _way(known.history.course(period.since), period, asked.now)
     values |= {
         "period": period,
         "room": room,
         "share": room.fragmented / room.idle if room and room.shapes and room.idle > 0 else None,
         "rules": picture.rules,
-        "charts": [
-            _share_chart(language, points, period, asked.now),
-            _cards_chart(language, points, period, asked.now),
-        ]
-        if points
-        else [],
+        "charts": [_share_chart(language, way), _cards_chart(language, way)] if way.points else [],
         "rooms": rooms_in(picture),
         "replay": replays.latest if sight.everything else None,
         "working": replays.working,
@@ -81,19 +87,22 @@ def _period(asked: Asked) -> Period:
     return named_period(period.name, asked.now)
 
 
-def _bucketed(points: Iterable[Point], width: int) -> list[Point]:
+def _way(points: Sequence[Point], period: Period, now: float) -> _Way:
+    first = points[0].at if points else now
+    begin = max(float(period.since), min(first, now - SHORTEST_S))
+    step = next((width for width in WIDTHS_S if (now - begin) / width <= MOST_POINTS), WIDTHS_S[-1])
     found: dict[int, list[Point]] = {}
     for point in points:
-        found.setdefault(int(point.at // width), []).append(point)
-    return [mean_of(own) for _, own in sorted(found.items())]
+        found.setdefault(int(point.at // step), []).append(point)
+    return _Way([mean_of(own) for _, own in sorted(found.items())], (begin, now), step)
 
 
 def _share_of(point: Point) -> float:
     return min(1.0, point.fragmented / point.idle) if point.typical and point.idle > 0 else math.nan
 
 
-def _share_chart(language: Language, points: Sequence[Point], period: Period, now: float) -> Chart:
-    shares = [_share_of(point) for point in points]
+def _share_chart(language: Language, way: _Way) -> Chart:
+    shares = [_share_of(point) for point in way.points]
     known = [share for share in shares if not math.isnan(share)]
     told = (
         said(
@@ -111,16 +120,17 @@ def _share_chart(language: Language, points: Sequence[Point], period: Period, no
         said(language, "fragmentation.share_over_time"),
         told,
         first=said(language, "charts.time"),
-        times=[point.at for point in points],
+        times=[point.at for point in way.points],
         figures=[Figures(said(language, "fragmentation.share"), shares)],
-        between=(period.since, now),
-        step=BUCKETS_S[period.name],
+        between=way.between,
+        step=way.step,
         text=lambda value: f"{value:.0%}",
         top=1.0,
     )
 
 
-def _cards_chart(language: Language, points: Sequence[Point], period: Period, now: float) -> Chart:
+def _cards_chart(language: Language, way: _Way) -> Chart:
+    points = way.points
     last = points[-1]
     told = said(
         language,
@@ -142,10 +152,10 @@ def _cards_chart(language: Language, points: Sequence[Point], period: Period, no
         said(language, "fragmentation.cards_over_time"),
         told,
         first=said(language, "charts.time"),
-        times=[point.at for point in points],
+        times=[point.at for point in way.points],
         figures=figures,
-        between=(period.since, now),
-        step=BUCKETS_S[period.name],
+        between=way.between,
+        step=way.step,
         text=lambda value: f"{value:,.1f}",
         stacked=True,
     )

@@ -24,8 +24,8 @@ WORDS: Final[Words] = {
     "fragmentation.usable": ("Idle, usable", "空闲可用"),
     "fragmentation.used": ("Given away", "已分配"),
     "fragmentation.worth": ("cards’ worth", "张卡当量"),
-    "fragmentation.kinds": ("Kinds of pods seen", "Pod 规格种类"),
-    "fragmentation.kinds_note": ("what is typical was learned from them", "典型规格由此得出"),
+    "fragmentation.kinds": ("Kinds of pods expected", "预期规格种类"),
+    "fragmentation.kinds_note": ("that the scheduler keeps room for", "调度器据此预留容量"),
     "fragmentation.not_known": (
         "The scheduler has seen no pod yet that would say what is typical, so nobody can say what is of no use.",
         "调度器尚未见到能说明典型规格的 Pod，因此无法判断哪些容量不可用。",

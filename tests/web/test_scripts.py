@@ -17,7 +17,8 @@ from tangram.web.picture import Picture
 from tangram.web.sight import Sight
 from tangram.web.static_files import FOLDER
 from tangram.web.tile_filter import STATES, TileFilter, filtered
-from tangram.web.tiles import book_of, told_whole
+from tangram.web.tile_telling import told_whole
+from tangram.web.tiles import book_of
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the browser's half")
 SCRIPTS = sorted(FOLDER.glob("*.js"))

@@ -14,8 +14,10 @@ from builders.dashboards import EVERYTHING, GIB, card, held, node, view
 from tangram.reports.status_shape import CORDONED, NOT_READY, UNHEALTHY, NodeStatus
 from tangram.web.picture import Picture
 from tangram.web.sight import Sight
-from tangram.web.tiles import CARD_STATES, MODES, Cell, book_of, tile_of, told_since, told_whole
+from tangram.web.tile_telling import told_since, told_whole
+from tangram.web.tiles import CARD_STATES, MODES, Cell, book_of, tile_of
 
+WHO = ("research", "vision", "serving")
 NODES_ONLY = Sight(nodes=True)
 TENANT = Sight(namespaces=frozenset({"research"}))
 TENANT_WITH_NODES = Sight(nodes=True, namespaces=frozenset({"research"}))
@@ -147,10 +149,59 @@ def test_only_what_changed_is_told_and_what_is_gone_by_name() -> None:
 
 def test_who_may_not_list_nodes_never_learns_a_name_by_its_going() -> None:
     picture = pictured(sliced(), node("secret-box", card(0, held("vision/x", whole=True))))
+    told_whole(picture, TENANT)
     seen = picture.version
     picture.take(view(gone=["secret-box", "gpu-7"], version=2))
     told = loaded(told_since(picture, TENANT, seen))
-    assert (told["rows"], told["gone"], told["whole"]) == ([], [], True)
+    assert (told["rows"], told["gone"], told["whole"]) == ([], ["gpu-7"], False)
+
+
+def test_a_node_is_gone_for_a_tenant_when_their_last_pod_has_left_it() -> None:
+    picture = pictured(sliced())
+    told_whole(picture, TENANT)
+    seen = picture.version
+    picture.take(view(node("gpu-7", card(0, held("vision/b", whole=True))), version=2))
+    assert loaded(told_since(picture, TENANT, seen))["gone"] == ["gpu-7"]
+    assert loaded(told_since(picture, TENANT_WITH_NODES, seen))["gone"] == []
+    came = picture.version
+    picture.take(view(sliced(), version=3))
+    told = loaded(told_since(picture, TENANT, came))
+    assert (names(told), told["gone"]) == (["gpu-7"], [])
+    assert (names(told), told["gone"]) == (["gpu-7"], loaded(told_since(picture, TENANT, seen))["gone"])
+
+
+def test_who_comes_back_after_too_many_departures_is_told_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tangram.web.tiles.MOST_LEFT", 1)
+    picture = pictured(sliced(), node("gpu-8", card(0, held("research/c", whole=True))))
+    told_whole(picture, TENANT)
+    seen = picture.version
+    picture.take(view(node("gpu-8", card(0)), version=2))
+    told_whole(picture, TENANT)
+    picture.take(view(gone=["gpu-7"], version=3))
+    told = loaded(told_since(picture, TENANT, seen))
+    assert (told["whole"], names(told)) == (True, [])
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=3), max_size=6))
+def test_whoever_follows_has_what_whoever_comes_new_gets(rounds: list[list[tuple[int, int]]]) -> None:
+    """Moves say which namespace sits on which node then; 3 is nobody."""
+    picture = pictured(*(node(f"gpu-{number}", card(0)) for number in range(4)))
+    sights = (TENANT, EVERYTHING, Sight(namespaces=frozenset({"vision", "serving"})))
+    have = {sight: {row[0]: row for row in loaded(told_whole(picture, sight))["rows"]} for sight in sights}
+    for version, moves in enumerate(rounds, 2):
+        seen = picture.version
+        changed = {
+            f"gpu-{number}": card(0, *([] if who == 3 else [held(f"{WHO[who]}/pod", whole=True)]))
+            for number, who in moves
+        }
+        picture.take(view(*(node(name, one) for name, one in changed.items()), version=version))
+        for sight in sights:
+            told = loaded(told_since(picture, sight, seen))
+            have[sight] = {} if told["whole"] else have[sight]
+            have[sight].update({row[0]: row for row in told["rows"]})
+            for name in told["gone"]:
+                del have[sight][name]
+            assert set(have[sight]) == set(names(loaded(told_whole(picture, sight))))
 
 
 def test_five_thousand_nodes_are_small_enough_to_send() -> None:

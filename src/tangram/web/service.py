@@ -33,6 +33,7 @@ from tangram.web.seeing import Namespaces, Seeing
 from tangram.web.settings import COMPONENT, DashboardSettings
 from tangram.web.static_files import StaticFiles
 from tangram.web.telemetry import Telemetry
+from tangram.web.tiles import keeps_tiles
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Dashboard:
         namespaces, rights = Namespaces(), Rights(to.api)
         namespaces.add({each.namespace for each in self._history.used(0.0)})
         # First who may see a namespace has to know of it, then the history, then browsers are told.
-        self.picture.listeners.extend((namespaces.note, self._history.note))
+        self.picture.listeners.extend((namespaces.note, self._history.note, keeps_tiles(self.picture)))
         seeing = Seeing(rights, namespaces)
         reception = Reception(rights, seeing, settings.ways)
         self._recorder: Final = Recorder(to.api, COMPONENT, "")

@@ -1,14 +1,13 @@
 """Nodes as tiles: the little of each that a picture of thousands shows, kept beside the picture and moved with it.
 
 A tile is made once for everybody and again only when its node is another; what a viewer may not see, which is whose
-pods sit there, is taken off as it is told. For browsers tiles are numbers and positions in short tables, so that 5,000
-nodes of eight cards are about half a megabyte before it is packed. Nothing here is HTML.
+pods sit there, is taken off as it is told (`tile_telling`). Nothing here is HTML.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -25,7 +24,7 @@ from tangram.reports.status_shape import (
     NodeStatus,
 )
 from tangram.units.ids import natural_key
-from tangram.web.picture import Picture
+from tangram.web.picture import Change, Picture
 from tangram.web.sight import Sight
 
 MODES: Final = ("whole", "sliced", "virtual", "shared", "undecided")
@@ -34,6 +33,8 @@ NODE_STATES: Final = (READY, CORDONED, NOT_READY)
 """A tile says each by its position here, and so does `static/cluster.js`."""
 _MODE_OF: Final = {"native": 0, "sgpu": 1, "vgpu": 2, "shared": 3, "undecided": 4}
 _PERCENTS: Final = 101
+MOST_LEFT: Final = 20_000
+"""Departures that are remembered; who asks from before them is told everything again."""
 
 
 class Cell(NamedTuple):
@@ -123,6 +124,10 @@ class Book:
         """By name, in the order in which people count."""
         self.pods: Counter[str] = Counter()
         """On cards, by namespace."""
+        self._left: dict[str, dict[str, int]] = {}
+        """Nodes, with the namespaces whose last pod there went, and the version at which it did."""
+        self._left_since = 0
+        self._left_count = 0
 
     def follow(self, picture: Picture) -> None:
         """Make anew what changed."""
@@ -133,13 +138,15 @@ class Book:
         added = False
         for name in changed:
             old, node = self.tiles.get(name), picture.nodes.get(name)
+            tile = None if node is None else tile_of(node)
             self._count(old, -1)
-            if node is None:
+            self._count(tile, 1)
+            self._note_leaving(old, tile)
+            if tile is None:
                 self.tiles.pop(name, None)
                 continue
             added = added or old is None
-            self.tiles[name] = tile_of(node)
-            self._count(self.tiles[name], 1)
+            self.tiles[name] = tile
         if added or before == 0:
             self.tiles = dict(sorted(self.tiles.items(), key=lambda item: natural_key(item[0])))
 
@@ -148,6 +155,32 @@ class Book:
             self.pods[namespace] += sign * pods
             if not self.pods[namespace]:
                 del self.pods[namespace]
+
+    def _note_leaving(self, old: Tile | None, tile: Tile | None) -> None:
+        if old is None or not old.pods:
+            return
+        there = {namespace for namespace, _ in tile.pods} if tile is not None else set[str]()
+        for namespace, _ in old.pods:
+            if namespace not in there:
+                self._left.setdefault(old.name, {})[namespace] = self.version
+                self._left_count += 1
+        if self._left_count > MOST_LEFT:
+            self._left.clear()
+            self._left_count, self._left_since = 0, self.version
+
+    def left(self, names: Iterable[str], sight: Sight, since: int) -> list[str] | None:
+        """Of those nodes the ones that this sight showed at that version and shows no more; None if that is forgotten.
+
+        A node whose pods were never seen is not among them, so that nobody learns a name by its going.
+        """
+        if since < self._left_since:
+            return None
+        return [
+            name
+            for name in names
+            if any(at > since and sight.of_namespace(each) for each, at in self._left.get(name, {}).items())
+            and (name not in self.tiles or not self.tiles[name].seen(sight))
+        ]
 
     def seen(self, sight: Sight) -> Sequence[Tile]:
         """Those that may be shown."""
@@ -168,65 +201,10 @@ def book_of(picture: Picture) -> Book:
     return book
 
 
-# --- for browsers ----------------------------------------------------------------------------------------------------
+def keeps_tiles(picture: Picture) -> Callable[[Change], None]:
+    """For the picture's listeners: tiles are made as nodes are told of, and the first page waits for none of them."""
 
+    def note(_change: Change) -> None:
+        book_of(picture)
 
-class _Tables:
-    """Words by position, in the order in which they were first met."""
-
-    def __init__(self) -> None:
-        self._places: dict[object, int] = {}
-
-    def place(self, word: object) -> int:
-        return self._places.setdefault(word, len(self._places))
-
-    def words(self) -> list[object]:
-        return list(self._places)
-
-
-def told(tiles: Iterable[Tile], gone: Sequence[str], sight: Sight, version: int, **also: object) -> bytes:
-    """Tiles as one line of JSON, for one sight: whole or what changed, in the same shape."""
-    kinds, policies, namespaces = _Tables(), _Tables(), _Tables()
-    rows = [
-        (
-            tile.name,
-            tile.state,
-            [kinds.place(kind) for kind in tile.kinds],
-            [policies.place(policy) for policy in tile.policies],
-            [namespaces.place(namespace) for namespace in tile.namespaces(sight)],
-            [cell.packed for cell in tile.cells],
-        )
-        for tile in tiles
-    ]
-    return msgspec.json.encode(
-        {
-            "version": version,
-            "kinds": kinds.words(),
-            "policies": policies.words(),
-            "namespaces": namespaces.words(),
-            "rows": rows,
-            "gone": gone,
-            **also,
-        }
-    )
-
-
-def told_whole(picture: Picture, sight: Sight, **also: object) -> bytes:
-    """Every tile that may be seen."""
-    book = book_of(picture)
-    return told(book.seen(sight), (), sight, book.version, whole=True, **also)
-
-
-def told_since(picture: Picture, sight: Sight, version: int, **also: object) -> bytes:
-    """What came after a version.
-
-    Who may not list nodes is told all tiles again, of which there are few: to say that a node is gone would name it,
-    and nobody remembers whether it was ever shown to them.
-    """
-    if not sight.nodes:
-        return told_whole(picture, sight, **also)
-    book = book_of(picture)
-    found = [(name, book.tiles.get(name)) for name in picture.changed_since(version)]
-    changed = [tile for _, tile in found if tile is not None]
-    gone = [name for name, tile in found if tile is None]
-    return told(changed, gone, sight, book.version, whole=False, **also)
+    return note

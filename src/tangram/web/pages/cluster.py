@@ -21,7 +21,8 @@ from tangram.web.page import Asked, Shown
 from tangram.web.picture import Picture
 from tangram.web.sight import Sight
 from tangram.web.tile_filter import STATES, Wrong, filtered, offered, read_filter
-from tangram.web.tiles import CARD_STATES, MODES, NODE_STATES, Cell, Tile, book_of, told_since
+from tangram.web.tile_telling import told_since
+from tangram.web.tiles import CARD_STATES, MODES, NODE_STATES, Cell, Tile, book_of
 
 PATH: Final = "/"
 PAGE_SIZE: Final = 60

@@ -6,7 +6,7 @@ from typing import Final
 
 from tangram.web.known import Known
 from tangram.web.page import Asked, Shown
-from tangram.web.tiles import told_whole
+from tangram.web.tile_telling import told_whole
 
 PATH: Final = "/cluster.json"
 

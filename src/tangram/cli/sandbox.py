@@ -24,6 +24,7 @@ from tangram.daemon.running import DONE, FAILED, Supervisor, run_service
 from tangram.daemon.yaml_text import parse_document
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.sandbox.apiserver.journal import JournalError
+from tangram.sandbox.apiserver.server import is_free
 from tangram.sandbox.ending import Stopped, ended_by
 from tangram.sandbox.failures import NotStarted
 from tangram.sandbox.folder import LOG, Folder, shown, taking
@@ -84,6 +85,11 @@ def sandbox(
     if dashboard_port is not None and not 0 <= dashboard_port <= LARGEST_PORT:
         raise InputError(
             f"--dashboard-port is {dashboard_port}: it is between 1 and {LARGEST_PORT}, or 0 for any that is free."
+        )
+    if dashboard and dashboard_port and not is_free(dashboard_port):
+        raise InputError(
+            f"port {dashboard_port} is in use by another program: name another one with --dashboard-port, or 0 for any "
+            "that is free."
         )
     browsers = Browsers(wanted=dashboard, port=dashboard_port, keep=data is not None)
     options = Options(

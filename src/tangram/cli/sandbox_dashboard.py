@@ -39,7 +39,13 @@ async def dashboard_of(box: Sandbox, browsers: Browsers) -> AsyncGenerator[str]:
         yield ""
         return
     async with AsyncExitStack() as stack:
-        served = await _served(stack, box, browsers)
+        try:
+            served = await _served(stack, box, browsers)
+        except BaseException:
+            # Nobody else will wait for the tasks of a sandbox that does not begin.
+            box.supervisor.stop()
+            await box.supervisor.until_stopped()
+            raise
         yield f"http://{served}"
 
 

@@ -99,7 +99,7 @@ def demo_nodes() -> list[NodeStatus]:
         _metax("metax-a01", *[[whole]] * 4, *[[other]] * 4),
         _metax("metax-a02", [held("research/rl-run", whole=True)], [held("research/rl-run", whole=True)], *FREE[:6]),
         _changed(unwell, 2, state=UNHEALTHY, reason="ECC: 3 uncorrectable errors since 02:14"),
-        _changed(_metax("metax-a04", *FREE[:8]), 5, state=CORDONED),
+        _changed(_metax("metax-a04", *FREE[:8]), 5, state=CORDONED, cordoned=True),
         _metax(
             "metax-b01", [sliver, serve, embed], [serve], [embed, sliver], [], [ending], [], [], [],
             mode="sgpu", qos="burst-share",

@@ -50,6 +50,7 @@ def seen_card(
         product=product,
         mode=mode,
         state=state or (USED if holders or others else FREE),
+        cordoned=state == CORDONED,
         reason=reason,
         memory=memory,
         memory_used=sum(each.memory for each in holders) + others * GIB,

@@ -129,6 +129,7 @@ def _card(
         other_holders=len(held) - len(holders),
         numa=card.numa,
         qos=_qos(card, held),
+        cordoned=card.cordoned,
         app_class=", ".join(
             name for name, number in _CLASSES if any(each.app_class == number for _, each in held)
         ),

@@ -66,6 +66,8 @@ class CardStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The policy its slices run, or the one its node announces; empty where there is none."""
     app_class: str = ""
     """Of its slices: `online`, `offline`, `online, offline` for both; empty for unclassed ones and none at all."""
+    cordoned: bool = False
+    """Also of a card whose `state` says something worse."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):

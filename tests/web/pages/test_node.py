@@ -140,7 +140,7 @@ async def test_a_node_that_was_never_told_of_passes_the_trouble_on() -> None:
         await shown(cluster)
 
 
-@pytest.mark.parametrize(("may_act", "forms"), [(True, 9), (False, 0)])
+@pytest.mark.parametrize(("may_act", "forms"), [(True, 8), (False, 0)])
 async def test_cards_are_cordoned_from_here_by_those_who_may(*, may_act: bool, forms: int) -> None:
     text = await html(known(), viewer(may_act=may_act))
     assert text.count('action="/cards/cordon"') == forms

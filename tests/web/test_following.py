@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from builders.dashboards import node, view
 from builders.virtual_time import virtually
-from tangram.reports.view_shape import View
+from tangram.reports.view_shape import Rules, View
 from tangram.web.following import TRIES, WAIT_S, Follower
 from tangram.web.known import NotKnown
 from tangram.web.picture import Change, Picture
@@ -68,6 +70,20 @@ async def test_a_beginning_in_parts_is_taken_as_one() -> None:
     assert picture.complete
     assert len(changes) == 1
     assert [wait for _, _, wait in script.asked] == [0, 0, 0, WAIT_S]
+
+
+@virtually
+async def test_what_a_part_in_the_middle_says_of_rules_and_of_the_unread_is_kept() -> None:
+    rules = Rules(node_policy="spread", card_policy=["binpack"], scheduler_names=["tangram-scheduler"])
+    told = view(node("b"), version=2, more=True, rules=rules)
+    script = Script(
+        view(node("a"), version=1, more=True),
+        msgspec.structs.replace(told, unread={"b": ["its cards cannot be read"]}),
+        view(node("c"), version=3),
+    )
+    picture, _ = await _followed(script)
+    assert picture.rules == rules
+    assert picture.unread == {"b": ["its cards cannot be read"]}
 
 
 @virtually

@@ -36,6 +36,8 @@ MOST_UNREAD: Final = 64
 """Messages that may wait for one browser."""
 RETRY_MS: Final = 2000
 
+_ANOTHER: Final = "another moment than any"
+
 _log = logging.getLogger(__name__)
 
 LooksAgain = Callable[[], Awaitable[Viewer]]
@@ -147,16 +149,17 @@ class Hub:
         tiles: dict[tuple[Sight, int], bytes],
     ) -> None:
         version, sight = self._known.picture.version, stream.asked.viewer.sight
-        moment = (stale, self._moment(stream, now, moments))
-        if stream.seen is not None and moment != stream.seen:
-            stream.tell(self._event("changed", b""))
-        stream.seen = moment
         if stream.page.tiles is not None and version != stream.version:
             key = sight, stream.version
             if key not in tiles:
                 tiles[key] = self._event("tiles", stream.page.tiles(sight, self._known, stream.version))
+            # Before anything else of the same version: who says later that it heard of that version has the tiles.
             stream.tell(tiles[key])
         stream.version = version
+        moment = (stale, self._moment(stream, now, moments))
+        if stream.seen is not None and moment != stream.seen:
+            stream.tell(self._event("changed", b""))
+        stream.seen = moment
 
     def _moment(self, stream: Stream, now: float, moments: dict[Hashable, Hashable]) -> Hashable:
         asked = stream.asked
@@ -219,6 +222,9 @@ class Hub:
         elif stream.version != picture.version and stream.page.tiles is None:
             stream.tell(self._event("changed", b""))
             stream.version = picture.version
+        elif stream.version != picture.version:
+            # The first look tells the tiles, and then that the rest of the page may be another too.
+            stream.seen = _ANOTHER
         self._changed.set()
 
     async def _tell(self, stream: Stream, response: web.StreamResponse, again: LooksAgain) -> None:

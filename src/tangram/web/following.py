@@ -97,7 +97,7 @@ class Follower:
             return view
         nodes: dict[str, NodeStatus] = {}
         waiting: dict[str, WaitingPod] = {}
-        first, room = view, view.room
+        first, room, rules, unread = view, view.room, view.rules, view.unread
         for _ in range(_MOST_PARTS):
             for name in view.gone_nodes:
                 nodes.pop(name, None)
@@ -105,7 +105,8 @@ class Follower:
                 waiting.pop(uid, None)
             nodes.update((each.node, each) for each in view.nodes)
             waiting.update((each.uid, each) for each in view.waiting)
-            room = view.room or room
+            room, rules = view.room or room, view.rules or rules
+            unread = unread if view.unread is None else view.unread
             if not view.more:
                 break
             view = await self._source.view(view.epoch, view.version, 0)
@@ -121,7 +122,8 @@ class Follower:
             waiting=list(waiting.values()),
             gone_waiting=[],
             room=room,
-            rules=view.rules or first.rules,
+            rules=rules,
+            unread=unread,
         )
 
     def _note(self, trouble: str) -> None:

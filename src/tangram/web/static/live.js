@@ -66,7 +66,11 @@ export async function refresh() {
     const told = fresh.querySelector("template[data-banner]");
     say(told ? [...told.content.children].map((node) => document.importNode(node, true)) : []);
     told?.remove();
-    morph(mainElement(), fresh);
+    const main = mainElement(), stamp = main.dataset.stamp;
+    morph(main, fresh);
+    // Events alone move the stamp: the page may be of a later moment than what the stream has told, and whoever comes
+    // back would miss what lies between.
+    if (main.dataset.stamp) main.dataset.stamp = stamp;
     heard = Date.now();
     document.dispatchEvent(new CustomEvent("tangram:refreshed"));
   } catch {

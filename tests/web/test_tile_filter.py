@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.dashboards import card, held, node
+from builders.dashboards import card, held, node, view
 from tangram.reports.status_shape import CORDONED, FREE, NOT_READY, READY, UNHEALTHY, CardStatus, NodeStatus
+from tangram.web.picture import Picture
 from tangram.web.sight import Sight
 from tangram.web.tile_filter import FIELDS, STATES, TileFilter, filtered, offered, read_filter
-from tangram.web.tiles import tile_of
+from tangram.web.tiles import Book, book_of, tile_of
 
 NAMESPACES = ("research", "vision", "serving")
 VENDORS = (("metax", "MXC500"), ("metax", "MXC550"), ("mthreads", "MTT S4000"))
@@ -80,9 +81,15 @@ def test_the_filter_says_what_its_fields_say(known: list[NodeStatus], by: TileFi
     assert [tile.name for tile in found] == [each.node for each in known if reference(each, by, sight)]
 
 
+def book_with(known: list[NodeStatus]) -> Book:
+    picture = Picture()
+    picture.take(view(*known))
+    return book_of(picture)
+
+
 @given(st.lists(nodes, max_size=6), sights)
 def test_only_namespaces_of_the_sight_are_offered(known: list[NodeStatus], sight: Sight) -> None:
-    choice = offered([tile_of(each) for each in known], sight)
+    choice = offered(book_with(known), sight)
     assert all(map(sight.of_namespace, choice.namespaces))
 
 
@@ -90,7 +97,7 @@ def test_only_namespaces_of_the_sight_are_offered(known: list[NodeStatus], sight
 def test_everything_that_is_offered_finds_something(known: list[NodeStatus]) -> None:
     sight = Sight(everything=True, nodes=True)
     tiles = [tile_of(each) for each in known]
-    choice = offered(tiles, sight)
+    choice = offered(book_with(known), sight)
     for vendor in choice.vendors:
         assert filtered(tiles, TileFilter(vendor=vendor), sight)
     for product in choice.products:

@@ -57,7 +57,7 @@ class Answers:
                 shown.template,
                 shown.values,
                 asked,
-                fragment=request.headers.get(FRAGMENT) == MAIN,
+                fragment=wants_main(request),
                 known=self._known,
                 stamp=stamp,
             )
@@ -92,13 +92,23 @@ class Answers:
             return web.Response(text=f"{sentence}\n", status=status)
 
 
+def wants_main(request: web.Request) -> bool:
+    """Whether only the main element is wanted."""
+    return request.headers.get(FRAGMENT) == MAIN
+
+
+def can_unpack(request: web.Request) -> bool:
+    """Whether the browser understands what is packed."""
+    return "gzip" in request.headers.get("Accept-Encoding", "").lower()
+
+
 async def packed(request: web.Request, response: web.Response) -> web.Response:
     """The same answer, smaller where that is worth it and understood."""
     body = response.body
     if not isinstance(body, bytes) or len(body) < PACKED_FROM:
         return response
     response.headers.add("Vary", "Accept-Encoding")
-    if "gzip" not in request.headers.get("Accept-Encoding", "").lower():
+    if not can_unpack(request):
         return response
     if len(body) < _IN_A_THREAD_FROM:
         response.body = gzip.compress(body, _LEVEL, mtime=0)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote
 from aiohttp import web
 
 from tangram.daemon.web_asking import Answering, NotAnswered, Reading
-from tangram.web.answers import FRAGMENT, Answers
+from tangram.web.answers import FRAGMENT, Answers, can_unpack, wants_main
 from tangram.web.catalogue import said
 from tangram.web.events import Hub
 from tangram.web.forms import check_form, read_form
@@ -29,6 +29,7 @@ from tangram.web.page import Asked, Viewer
 from tangram.web.pages.all import Found, page_at
 from tangram.web.proxies import PROXY_DOOR
 from tangram.web.receiving import NotSignedIn, Reception
+from tangram.web.sharing import Sharing
 from tangram.web.static_files import PREFIX, StaticFiles
 
 EVENTS: Final = "/events"
@@ -80,6 +81,7 @@ class _Desk:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._reading = Reading()
+        self._sharing = Sharing()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -141,11 +143,19 @@ class _Desk:
             form=form,
             now=self._parts.clock(),
         )
-        answers = self._parts.answers
+        answers, known = self._parts.answers, self._parts.known
         # What answers a form does not become another by itself.
         stamp = answers.stamp() if found.page.moment is not None and request.method == "GET" else ""
-        shown = await found.page.make(asked, self._parts.known)
-        return await answers.shown(request, asked, shown, stamp)
+
+        async def make() -> web.Response:
+            return await answers.shown(request, asked, await found.page.make(asked, known), stamp)
+
+        if not found.page.shared or found.page.moment is None or not wants_main(request):
+            return await make()
+        stale = known.picture.stale(asked.now), known.picture.trouble
+        moment = stamp, stale, found.page.moment(asked, known)
+        key = request.path_qs, viewer.sight, viewer.language, can_unpack(request)
+        return await self._sharing.answer(moment, key, asked.now, make)
 
     async def _follow(self, request: web.Request, viewer: Viewer) -> web.StreamResponse:
         encoded, _mark, query = request.query.get("page", "/").partition("?")

@@ -152,9 +152,11 @@ class Hub:
         if stream.page.tiles is not None and version != stream.version:
             key = sight, stream.version
             if key not in tiles:
-                tiles[key] = self._event("tiles", stream.page.tiles(sight, self._known, stream.version))
+                changed = stream.page.tiles(sight, self._known, stream.version)
+                tiles[key] = self._event("tiles", changed) if changed else b""
             # Before anything else of the same version: who says later that it heard of that version has the tiles.
-            stream.tell(tiles[key])
+            if tiles[key]:
+                stream.tell(tiles[key])
         stream.version = version
         moment = (stale, self._moment(stream, now, moments))
         if stream.seen is not None and moment != stream.seen:

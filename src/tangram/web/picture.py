@@ -8,6 +8,7 @@ answers it stays as it was, and says how old it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -82,6 +83,7 @@ class Picture:
         self._epoch = ""
         self._told = 0
         self._versions: dict[str, int] = {}
+        """By node, those that changed last at the end."""
         self._waiting_version = 0
         self._sums = Sums()
 
@@ -109,7 +111,8 @@ class Picture:
 
     def changed_since(self, version: int) -> list[str]:
         """Names of nodes that changed after that version, those that are gone among them."""
-        return [name for name, at in self._versions.items() if at > version]
+        newest = takewhile(lambda item: item[1] > version, reversed(self._versions.items()))
+        return [name for name, _ in newest]
 
     def age(self, now: float) -> float:
         """How many seconds ago this was true."""
@@ -145,6 +148,7 @@ class Picture:
         for before, after in nodes:
             known = after or before
             if known is not None:
+                self._versions.pop(known.node, None)
                 self._versions[known.node] = self.version
         if waiting:
             self._waiting_version = self.version
@@ -213,14 +217,13 @@ def sums_of(nodes: Mapping[str, NodeStatus]) -> Sums:
 def _added(sums: Sums, node: NodeStatus | None, sign: int) -> Sums:
     if node is None:
         return sums
+    states = [card.state for card in node.cards]
     return Sums(
         nodes=sums.nodes + sign,
-        cards=sums.cards + sign * len(node.cards),
-        cards_free=sums.cards_free + sign * sum(card.state == FREE for card in node.cards)
-        if node.state == READY
-        else sums.cards_free,
-        cards_unhealthy=sums.cards_unhealthy + sign * sum(card.state == UNHEALTHY for card in node.cards),
-        cards_cordoned=sums.cards_cordoned + sign * sum(card.state == CORDONED for card in node.cards),
+        cards=sums.cards + sign * len(states),
+        cards_free=sums.cards_free + (sign * states.count(FREE) if node.state == READY else 0),
+        cards_unhealthy=sums.cards_unhealthy + sign * states.count(UNHEALTHY),
+        cards_cordoned=sums.cards_cordoned + sign * states.count(CORDONED),
         memory=sums.memory + sign * node.memory,
         memory_used=sums.memory_used + sign * node.memory_used,
         compute=sums.compute + sign * node.compute,

@@ -5,6 +5,8 @@ Only nodes that changed are read again. The rows hold every namespace; whoever s
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -14,6 +16,9 @@ import msgspec
 from tangram.reports.status_shape import CardStatus, NodeStatus
 from tangram.web.picture import Picture
 from tangram.web.sight import Sight
+
+FEW: Final = 500
+"""So many nodes are put in their places one by one; when more changed, everything is sorted again."""
 
 
 class PlacedPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,33 +48,69 @@ class Placed:
         """Grows when a pod came, went or holds something else, and not when a card merely fails."""
         self._seen: int = 0
         self._of_node: Final[dict[str, tuple[PlacedPod, ...]]] = {}
-        self._rows: list[PlacedPod] | None = None
+        self._rows: list[PlacedPod] = []
+        self._moved: Counter[str] = Counter()
+        """By namespace, at which `version` a pod of it was last another."""
 
     def follow(self, picture: Picture) -> None:
         """Read again what changed."""
         if picture.version == self._seen:
             return
-        for name in picture.changed_since(self._seen):
+        changed = picture.changed_since(self._seen)
+        few = len(changed) < FEW
+        for name in changed:
             node = picture.nodes.get(name)
             pods = () if node is None else tuple(placed_on(node))
-            if pods == self._of_node.get(name, ()):
+            before = self._of_node.get(name, ())
+            if pods == before:
                 continue
             self.version += 1
-            self._rows = None
+            for each in (*before, *pods):
+                self._moved[each.namespace] = self.version
+            if few:
+                self._replace(before, pods)
             if pods:
                 self._of_node[name] = pods
             else:
                 self._of_node.pop(name, None)
+        if not few:
+            self._rows = sorted((pod for pods in self._of_node.values() for pod in pods), key=_order)
         self._seen = picture.version
+
+    def _replace(self, before: Sequence[PlacedPod], after: Sequence[PlacedPod]) -> None:
+        for pod in before:
+            del self._rows[bisect_left(self._rows, _order(pod), key=_order)]
+        for pod in after:
+            insort(self._rows, pod, key=_order)
+
+    def moved(self, sight: Sight) -> int:
+        """At which `version` something in sight was last another."""
+        if sight.everything:
+            return self.version
+        return max((self._moved[namespace] for namespace in sight.namespaces), default=0)
+
+    def namespaces(self, sight: Sight) -> list[str]:
+        """Those in sight with pods on cards."""
+        found = [name for name in self._moved if sight.of_namespace(name)]
+        return [name for name in found if self._between(name)[0] < self._between(name)[1]]
+
+    def _between(self, namespace: str) -> tuple[int, int]:
+        """Where its rows begin and end."""
+        return (
+            bisect_left(self._rows, (namespace,), key=_order),
+            bisect_left(self._rows, (f"{namespace}\0",), key=_order),
+        )
 
     def rows(self, sight: Sight) -> Sequence[PlacedPod]:
         """Those in sight, by namespace and name."""
-        if self._rows is None:
-            everybody = (pod for pods in self._of_node.values() for pod in pods)
-            self._rows = sorted(everybody, key=lambda pod: (pod.namespace, pod.name, pod.node))
         if sight.everything:
             return self._rows
-        return [pod for pod in self._rows if pod.namespace in sight.namespaces]
+        found = (slice(*self._between(name)) for name in sorted(sight.namespaces))
+        return [pod for rows in found for pod in self._rows[rows]]
+
+
+def _order(pod: PlacedPod) -> tuple[str, ...]:
+    return pod.namespace, pod.name, pod.node
 
 
 _KEPT: Final[WeakKeyDictionary[Picture, Placed]] = WeakKeyDictionary()

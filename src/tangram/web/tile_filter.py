@@ -14,7 +14,7 @@ import msgspec
 
 from tangram.reports.status_shape import CORDONED, FREE, NOT_READY, UNHEALTHY, USED
 from tangram.web.sight import Sight
-from tangram.web.tiles import NODE_STATES, Tile
+from tangram.web.tiles import NODE_STATES, Book, Tile
 
 STATES: Final = (FREE, USED, UNHEALTHY, CORDONED, NOT_READY)
 FIELDS: Final = ("vendor", "product", "namespace", "policy", "state", "q")
@@ -94,18 +94,16 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...]
 
 
-def offered(tiles: Iterable[Tile], sight: Sight) -> Offered:
-    """From tiles that may be seen."""
-    kinds: set[tuple[str, str]] = set()
-    policies: set[str] = set()
-    namespaces: set[str] = set()
-    for tile in tiles:
-        kinds.update(tile.kinds)
-        policies.update(tile.policies)
-        namespaces.update(namespace for namespace, _ in tile.pods)
+def offered(book: Book, sight: Sight) -> Offered:
+    """Of the tiles that may be seen."""
+    kinds, policies = set(book.kinds), set(book.policies)
+    if not sight.nodes:
+        seen = book.seen(sight)
+        kinds = {kind for tile in seen for kind in tile.kinds}
+        policies = {policy for tile in seen for policy in tile.policies}
     return Offered(
         vendors=tuple(sorted({vendor for vendor, _ in kinds})),
         products=tuple(sorted({product for _, product in kinds if product})),
         policies=tuple(sorted(policies)),
-        namespaces=tuple(sorted(filter(sight.of_namespace, namespaces))),
+        namespaces=tuple(sorted(filter(sight.of_namespace, book.pods))),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -33,6 +33,8 @@ NODE_STATES: Final = (READY, CORDONED, NOT_READY)
 """A tile says each by its position here, and so does `static/cluster.js`."""
 _MODE_OF: Final = {"native": 0, "sgpu": 1, "vgpu": 2, "shared": 3, "undecided": 4}
 _PERCENTS: Final = 101
+MOST_SIGHTS: Final = 64
+"""Whose tiles are kept at hand."""
 MOST_LEFT: Final = 20_000
 """Departures that are remembered; who asks from before them is told everything again."""
 
@@ -115,6 +117,9 @@ def _percent(used: int, total: int) -> int:
     return 100 if used >= total else min(99, max(1, round(100 * used / total)))
 
 
+_Key = TypeVar("_Key")
+
+
 class Book:
     """The tiles of one picture. Asked through `book_of`."""
 
@@ -124,6 +129,14 @@ class Book:
         """By name, in the order in which people count."""
         self.pods: Counter[str] = Counter()
         """On cards, by namespace."""
+        self.kinds: Counter[tuple[str, str]] = Counter()
+        """How many nodes have cards of that vendor and product; likewise the next two."""
+        self.policies: Counter[str] = Counter()
+        self.sizes: Counter[int] = Counter()
+        """By how many cards."""
+        self._moved: dict[str, int] = {}
+        """By namespace, at which version a node with pods of it was last another."""
+        self._shown: dict[frozenset[str], tuple[int, Sequence[Tile]]] = {}
         self._left: dict[str, dict[str, int]] = {}
         """Nodes, with the namespaces whose last pod there went, and the version at which it did."""
         self._left_since = 0
@@ -141,6 +154,8 @@ class Book:
             tile = None if node is None else tile_of(node)
             self._count(old, -1)
             self._count(tile, 1)
+            for namespace, _ in (*(old.pods if old else ()), *(tile.pods if tile else ())):
+                self._moved[namespace] = self.version
             self._note_leaving(old, tile)
             if tile is None:
                 self.tiles.pop(name, None)
@@ -151,10 +166,15 @@ class Book:
             self.tiles = dict(sorted(self.tiles.items(), key=lambda item: natural_key(item[0])))
 
     def _count(self, tile: Tile | None, sign: int) -> None:
-        for namespace, pods in tile.pods if tile is not None else ():
-            self.pods[namespace] += sign * pods
-            if not self.pods[namespace]:
-                del self.pods[namespace]
+        if tile is None:
+            return
+        for namespace, pods in tile.pods:
+            _add(self.pods, namespace, sign * pods)
+        for kind in tile.kinds:
+            _add(self.kinds, kind, sign)
+        for policy in tile.policies:
+            _add(self.policies, policy, sign)
+        _add(self.sizes, len(tile.cells), sign)
 
     def _note_leaving(self, old: Tile | None, tile: Tile | None) -> None:
         if old is None or not old.pods:
@@ -186,7 +206,28 @@ class Book:
         """Those that may be shown."""
         if sight.nodes:
             return list(self.tiles.values())
-        return [tile for tile in self.tiles.values() if tile.seen(sight)]
+        if sight.everything:
+            return [tile for tile in self.tiles.values() if tile.pods]
+        # Kept for as long as nothing of theirs changes: thousands of others may change every second.
+        at, shown = self._shown.get(sight.namespaces, (-1, ()))
+        if at != self.moved(sight):
+            shown = [tile for tile in self.tiles.values() if tile.seen(sight)]
+            if len(self._shown) >= MOST_SIGHTS:
+                self._shown.clear()
+            self._shown[sight.namespaces] = self.moved(sight), shown
+        return shown
+
+    def moved(self, sight: Sight) -> int:
+        """At which version something that this sight shows was last another."""
+        if sight.nodes or sight.everything:
+            return self.version
+        return max((self._moved.get(namespace, 0) for namespace in sight.namespaces), default=0)
+
+
+def _add(counter: Counter[_Key], key: _Key, count: int) -> None:
+    counter[key] += count
+    if not counter[key]:
+        del counter[key]
 
 
 _books: Final[WeakKeyDictionary[Picture, Book]] = WeakKeyDictionary()

@@ -24,7 +24,7 @@ from tangram.web.pages import (
 from tangram.web.sight import Sight
 
 MakesTiles = Callable[[Sight, Known, int], bytes]
-"""What changed for that sight after a version of the picture, as one line of JSON."""
+"""What changed for that sight after a version of the picture, as one line of JSON; empty for nothing."""
 
 
 class Page(NamedTuple):
@@ -35,13 +35,15 @@ class Page(NamedTuple):
     methods: tuple[str, ...] = ("GET",)
     tiles: MakesTiles | None = None
     """Where changes are told in small instead of the page being made again."""
+    shared: bool = False
+    """Its `main` is the same for everybody with the same sight and language."""
 
 
 PAGES: Final[tuple[Page, ...]] = (
-    Page(cluster.PATH, cluster.page, cluster.moment, tiles=cluster.tiles),
+    Page(cluster.PATH, cluster.page, cluster.moment, tiles=cluster.tiles, shared=True),
     Page(cluster_tiles.PATH, cluster_tiles.page),
     Page(node.PATH, node.page, node.moment),
-    Page(pods.PATH, pods.page, pods.moment),
+    Page(pods.PATH, pods.page, pods.moment, shared=True),
     Page(pod.PATH, pod.page, pod.moment),
     Page(explain.PATH, explain.page, explain.moment, methods=("GET", "POST")),
     Page(fragmentation.PATH, fragmentation.page, fragmentation.moment),

@@ -6,7 +6,7 @@ that are on the screen, and is told what changes; the form, the address and the 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -22,7 +22,7 @@ from tangram.web.picture import Picture
 from tangram.web.sight import Sight
 from tangram.web.tile_filter import STATES, Wrong, filtered, offered, read_filter
 from tangram.web.tile_telling import told_since
-from tangram.web.tiles import CARD_STATES, MODES, NODE_STATES, Cell, Tile, book_of
+from tangram.web.tiles import CARD_STATES, MODES, NODE_STATES, Cell, book_of
 
 PATH: Final = "/"
 PAGE_SIZE: Final = 60
@@ -63,7 +63,8 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 async def page(asked: Asked, known: Known) -> Shown:
     """The headline, who waits, and one page of tiles."""
     picture, sight = known.picture, asked.viewer.sight
-    seen = book_of(picture).seen(sight)
+    book = book_of(picture)
+    seen = book.seen(sight)
     chosen, wrong = read_filter(asked.query)
     found = filtered(seen, chosen, sight)
     number, strange = _page_number(asked.query.get("page", ""))
@@ -80,7 +81,7 @@ async def page(asked: Asked, known: Known) -> Shown:
             "more_reasons": max(0, len(why) - MOST_REASONS),
             "chosen": chosen,
             "wrong": [*wrong, *strange],
-            "offered": offered(seen, sight),
+            "offered": offered(book, sight),
             "states": STATES,
             "tiles": found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE],
             "found": len(found),
@@ -88,7 +89,7 @@ async def page(asked: Asked, known: Known) -> Shown:
             "page": number,
             "pages": pages,
             "size": size_for(len(found)),
-            "rows": rows_for(seen),
+            "rows": rows_for(book.sizes if sight.nodes else {len(tile.cells) for tile in seen}),
             "node_states": NODE_STATES,
             "drawing": drawing,
             "legend": LEGEND,
@@ -107,8 +108,13 @@ def moment(_asked: Asked, known: Known) -> Hashable:
 
 
 def tiles(sight: Sight, known: Known, since: int) -> bytes:
-    """Tiles that changed after that version of the picture, with the headline after it, as one line of JSON."""
+    """Tiles that changed after that version of the picture, with the headline after it, as one line of JSON.
+
+    Nothing where none of theirs did.
+    """
     picture = known.picture
+    if book_of(picture).moved(sight) <= since or not picture.changed_since(since):
+        return b""
     return told_since(picture, sight, since, **_headline(picture, sight))
 
 
@@ -143,9 +149,9 @@ def size_for(nodes: int) -> str:
     return "large" if nodes <= _LARGE_UNTIL else "middle" if nodes <= _MIDDLE_UNTIL else "small"
 
 
-def rows_for(seen: Sequence[Tile]) -> int:
-    """Rows of cells in every tile, so that all are equally high."""
-    most = max((len(tile.cells) for tile in seen), default=1)
+def rows_for(sizes: Iterable[int]) -> int:
+    """Rows of cells in every tile, so that all are equally high, by how many cards nodes have."""
+    most = max(sizes, default=1)
     return min(MOST_ROWS, max(1, -(-most // IN_A_ROW)))
 
 

@@ -6,7 +6,7 @@ wait of whom the scheduler tells no more than that.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -16,7 +16,7 @@ from tangram.web.catalogue import catalogue
 from tangram.web.known import Known
 from tangram.web.page import Asked, Shown
 from tangram.web.picture import Picture
-from tangram.web.placed import PlacedPod, placed_of
+from tangram.web.placed import placed_of
 from tangram.web.sight import Sight
 from tangram.web.topology.amounts import compute_text, memory_text
 from tangram.web.topology.weighing import ranges
@@ -79,7 +79,7 @@ async def page(asked: Asked, known: Known) -> Shown:
         template="pods.html",
         values={
             "wanted": wanted,
-            "namespaces": _namespaces(rows, picture, sight),
+            "namespaces": _namespaces(picture, sight),
             "waiting": _sheet(waiting, wanted.waiting),
             "placed": _sheet(placed, wanted.page),
             "untold": picture.untold_waiting if sight.everything else 0,
@@ -89,10 +89,11 @@ async def page(asked: Asked, known: Known) -> Shown:
     )
 
 
-def moment(_asked: Asked, known: Known) -> Hashable:
-    """Another queue, or pods elsewhere."""
+def moment(asked: Asked, known: Known) -> Hashable:
+    """Another queue, or pods elsewhere, of those that may be seen."""
     picture = known.picture
-    return picture.waiting_version, picture.untold_waiting, placed_of(picture).version, bool(picture.trouble)
+    placed = placed_of(picture).moved(asked.viewer.sight)
+    return picture.waiting_version, picture.untold_waiting, placed, bool(picture.trouble)
 
 
 def read_wanted(asked: Asked) -> Wanted:
@@ -145,9 +146,9 @@ def _matches(wanted: Wanted, pod: str, node: str = "") -> bool:
     )
 
 
-def _namespaces(rows: Iterable[PlacedPod], picture: Picture, sight: Sight) -> list[str]:
+def _namespaces(picture: Picture, sight: Sight) -> list[str]:
     waiting = (pod.pod for pod in picture.waiting.values() if sight.of_pod(pod.pod))
-    return sorted({row.namespace for row in rows} | {pod.partition("/")[0] for pod in waiting})
+    return sorted({*placed_of(picture).namespaces(sight)} | {pod.partition("/")[0] for pod in waiting})
 
 
 def _sheet(rows: Sequence[_Row], number: int) -> Sheet[_Row]:

@@ -61,6 +61,15 @@ async def test_an_address_with_nothing_is_a_page_that_says_so(path: str) -> None
         assert "Nothing is at this address" in await answer.text()
 
 
+@pytest.mark.parametrize(
+    "name", ["_Context__obj", "_Context__self", "self", "caller", "_loop_vars", "path", "url"]
+)
+async def test_a_field_of_an_address_may_have_any_name(name: str) -> None:
+    async with _asked(f"/pods?{name}=x") as answer:
+        assert answer.status == 200
+        assert f'data-page="/pods?{name}=x"' in await answer.text()
+
+
 async def test_what_went_wrong_is_said_in_the_language_of_the_viewer() -> None:
     async with _asked("/nope", reception=FakeReception(viewer(language=Language.CHINESE))) as answer:
         text = await answer.text()

@@ -32,7 +32,7 @@ def test_a_name_that_nobody_gave_is_an_error(tmp_path: Path) -> None:
 
 
 def test_templates_see_who_looks_and_where(tmp_path: Path) -> None:
-    text = "{{ viewer.user.name }} {{ path }} {{ url(path, **query) }} {{ static('a.js') }} {{ memory(1024 ** 3) }}"
+    text = "{{ viewer.user.name }} {{ path }} {{ here }} {{ static('a.js') }} {{ memory(1024 ** 3) }}"
     assert _shown(tmp_path, text) == "alice /nodes/a b /nodes/a%20b?q=%3Cx%3E /static/a.js 1 GiB"
 
 

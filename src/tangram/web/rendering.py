@@ -70,6 +70,8 @@ class Rendering:
             "viewer": viewer,
             "path": asked.path,
             "query": asked.query,
+            # Made here: no name that somebody wrote into an address is to be an argument of a template's call.
+            "here": address_of(asked.path, **asked.query),
             "now": asked.now,
             "fragment": fragment,
             "t": partial(said, viewer.language),

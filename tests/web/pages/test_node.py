@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from builders.dashboards import NOW, FakeHistory, FakeKnown, FakeReception, asked, dashboard, viewer
+from builders.dashboards import NOW, FakeHistory, FakeKnown, FakeReception, asked, dashboard, view, viewer
 from builders.node_details import LAYOUTS, holder, node_detail, seen_card, two_groups_of_four
 from tangram.reports.view_shape import NodeDetail
 from tangram.web.history.keeping import Moment
@@ -171,3 +171,18 @@ def test_the_moment_is_another_when_the_node_or_its_past_is() -> None:
     assert second != first
     cluster.picture.trouble = "gone"
     assert moment(question, cluster) != second
+
+
+def test_a_node_outside_the_sight_never_becomes_another() -> None:
+    cluster = known(node_detail([seen_card(0, holder("rivals/secret"))]))
+    hidden = asked(parts={"name": "gpu-1"}, by=viewer(sight=TENANT))
+    missing = asked(parts={"name": "gpu-2"}, by=viewer(sight=TENANT))
+    first = moment(hidden, cluster)
+    again = node_detail([seen_card(0, holder("rivals/secret"), holder("rivals/another"))]).node
+    cluster.picture.take(view(again, version=cluster.picture.told + 1))
+    assert cluster.picture.version_of("gpu-1") > 1
+    cluster.history = FakeHistory({"gpu-1": [Moment(at=NOW, node="gpu-1", kind="given", card=0)]})
+    assert moment(hidden, cluster) == first == moment(missing, cluster)
+    theirs = node_detail([seen_card(0, holder("web/page"))]).node
+    cluster.picture.take(view(theirs, version=cluster.picture.told + 1))
+    assert moment(hidden, cluster) != first

@@ -110,8 +110,14 @@ async def page(asked: Asked, known: Known) -> Shown:
 
 
 def moment(asked: Asked, known: Known) -> Hashable:
-    """Another look, another past, or, where a pod that may still wait is asked about, another queue."""
-    name, picture = asked.parts.get("name", ""), known.picture
+    """Another look, another past, or, where a pod that may still wait is asked about, another queue.
+
+    A node that may not be seen never becomes another: whoever follows it would learn by that that there is one.
+    """
+    name, picture, sight = asked.parts.get("name", ""), known.picture, asked.viewer.sight
+    last = picture.nodes.get(name)
+    if not sight.nodes and (last is None or not _shows(sight, last)):
+        return None
     newest = next(iter(known.history.moments_of(name, 1)), None)
     return (
         picture.version_of(name),

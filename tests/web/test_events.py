@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
-from aiohttp import ClientResponse, ClientSession
+from aiohttp import ClientResponse, ClientSession, web
 
 from builders.dashboards import EVERYTHING, FakeKnown, FakeReception, card, held, node, parts_of, view, viewer
 from builders.waiting import until
@@ -19,7 +19,7 @@ from tangram.web import events
 from tangram.web.app import dashboard_app
 from tangram.web.events import Hub
 from tangram.web.known import Known, NotKnown
-from tangram.web.page import Asked, Shown
+from tangram.web.page import Asked, Shown, Viewer
 from tangram.web.pages import all as pages
 from tangram.web.receiving import NotSignedIn
 from tangram.web.sight import Sight
@@ -220,6 +220,34 @@ async def test_another_sight_makes_the_page_anew_and_tells_nothing_of_the_old(
         assert await listening.event() == ("again", "{}")
 
 
+async def test_what_is_made_for_the_old_sight_while_rights_are_asked_for_is_not_told_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Narrowed(Watched):
+        def tiles(self, sight: Sight, known: Known, since: int) -> bytes:
+            return super().tiles(sight, known, since) if sight.everything else b"[]"
+
+    async with _served(monkeypatch, Narrowed(), tiles=True) as served, served.stream() as listening:
+        await asyncio.sleep(0.1)
+        answered = served.reception.viewer
+
+        async def slowly(request: web.Request) -> Viewer:
+            # Another change is looked at meanwhile, with the sight that is about to end.
+            served.change("c")
+            served.hub.look()
+            return await answered(request)
+
+        served.reception.known = viewer(sight=Sight())
+        monkeypatch.setattr(served.reception, "viewer", slowly)
+        served.change("b")
+        assert await listening.event() == ("again", "{}")
+        monkeypatch.setattr(served.reception, "viewer", answered)
+        served.change("d")
+        told = [await listening.event(), await listening.event()]
+        assert ("tiles", "[]") in told
+        assert all(data in ("[]", "{}") for _, data in told)
+
+
 async def test_while_nobody_knows_the_rights_nothing_is_told_and_then_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -243,6 +271,20 @@ async def test_there_is_a_most(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         assert answer.status == 503
         assert "which is the most" in await answer.text()
+
+
+async def test_one_person_cannot_keep_the_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_OF_ONE", 1)
+    async with (
+        _served(monkeypatch, Watched()) as served,
+        served.stream(),
+        served.session.get("/events?page=/watched") as answer,
+    ):
+        assert answer.status == 429
+        assert "you follow 1 pages already" in await answer.text()
+        served.reception.known = viewer("bob")
+        async with served.stream():
+            assert len(served.hub) == 2
 
 
 async def test_a_browser_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

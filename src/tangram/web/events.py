@@ -26,6 +26,8 @@ from tangram.web.receiving import NotSignedIn
 from tangram.web.sight import Sight
 
 MOST_STREAMS: Final = 200
+MOST_OF_ONE: Final = 32
+"""Of one person: otherwise one of them could keep everybody else from following anything."""
 TOGETHER_S: Final = 0.3
 """Changes that come within this time are told together."""
 LOOK_S: Final = 1.0
@@ -73,6 +75,10 @@ class Stream:
     def end(self, why: str) -> None:
         self.over = self.over or why
         self._news.set()
+
+    def forget(self) -> None:
+        """What was not written yet was made for a sight that the viewer has no longer."""
+        self._unread.clear()
 
     async def next(self, limit: float) -> bytes:
         """What is to be written now; nothing when there was nothing for so long."""
@@ -188,6 +194,13 @@ class Hub:
                 "too-many",
                 f"{MOST_STREAMS} pages are being followed already, which is the most; close one, or reload by hand.",
             )
+        whose = asked.viewer.user.name
+        if sum(each.asked.viewer.user.name == whose for each in self._streams) >= MOST_OF_ONE:
+            raise NotKnown(
+                "too-many-of-one",
+                f"you follow {MOST_OF_ONE} pages already, which is the most; close one, or reload by hand.",
+                429,
+            )
         stream = Stream(request, page, asked)
         response = web.StreamResponse(
             headers={
@@ -260,6 +273,8 @@ class Hub:
         ):
             return message
         stream.missed = False
+        # Also what came while the rights were being asked for.
+        stream.forget()
         stream.asked = msgspec.structs.replace(asked, viewer=viewer)
         return self._event("again", b"")
 

@@ -34,7 +34,6 @@ from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.settings import AgentSettings, Pauses
 from tangram.units.ids import NodeName
 from tangram.wire.cdi_grants import read_grant
-from tangram.wire.kubelet.deviceplugin import HEALTHY
 
 QUICK = Pauses(look_at_least=5.0, look_soon=0.02, look_at_most=0.005, tidy=0.02, publish=0.01, told=0.05)
 
@@ -179,9 +178,9 @@ class AgentRun:
         def so() -> bool:
             if devices.door.client(resource) is None:
                 return False
-            last = devices.plugins.health(resource)
-            well = sum(1 for state in last.values() if state == HEALTHY)
-            return well == healthy and (total is None or len(last) == total)
+            # Of a plugin that came back, what the one before it said last is known, and not given to anybody.
+            well = len(devices.plugins.healthy(resource))
+            return well == healthy and (total is None or len(devices.plugins.health(resource)) == total)
 
         await until(so)
         return devices.plugins.health(resource)

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from builders.dashboards import EVERYTHING
 from builders.scheduling import Object, World, metax_cards, mthreads_cards, node, pod
 from builders.virtual_time import in_virtual_time
-from tangram.engine.demand import Demand
+from tangram.engine.demand import demand_from
 from tangram.model.cards import Card, CardMode
+from tangram.reports.expecting import shapes_there
 from tangram.reports.status import Scene, status_of
 from tangram.reports.view_shape import View
 from tangram.services.scheduler import viewing as telling
@@ -177,9 +178,14 @@ def _read(row: list[Any], told: dict[str, Any]) -> list[Any]:
 
 def _same(picture: Picture, world: World, browsers: list[Browser], history: History) -> None:
     ledger = world.state.ledger
-    report = status_of(Scene(ledger, (), Demand(())))
+    asked = [each.waiting.request for each in world.state.waiting.values() if each.waiting is not None]
+    demand = demand_from(shapes_there(ledger, [each for each in asked if each is not None]))
+    report = status_of(Scene(ledger, (), demand))
     assert picture.nodes == {each.node: each for each in report.nodes}
-    totals = report.totals
+    totals, room = report.totals, picture.room
+    assert room is not None
+    assert (room.idle, room.shapes) == (totals.idle, totals.kinds)
+    assert (room.fragmented if room.shapes else 0.0) == totals.fragmented_cards
     assert picture.sums == sums_of(picture.nodes)
     assert picture.sums == Sums(
         nodes=totals.nodes_with_cards,

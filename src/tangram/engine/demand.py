@@ -20,7 +20,8 @@ COVERED = 0.95
 """Shapes are kept, most frequent first, until they stand for this share of all pods."""
 REMEMBERED_PODS = 2000
 RELEARN_EVERY = 200
-"""New shapes are worked out after this many pods: each change of demand makes every node be weighed again."""
+"""New shapes are worked out after this many pods: each change of demand makes every node be weighed again. The first
+pods of a cluster are few, and each of them says much: until then half as many as there were is enough."""
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +74,11 @@ def demand_from(shapes: Iterable[Shape], covered: float = COVERED) -> Demand:
 
     Shapes that came equally often are taken in a fixed order, so the same pods give the same demand in any order.
     """
-    counts = Counter(shapes)
+    return demand_of(Counter(shapes), covered)
+
+
+def demand_of(counts: Counter[Shape], covered: float = COVERED) -> Demand:
+    """The same from how often each shape came."""
     total = counts.total()
     kept: list[tuple[Shape, int]] = []
     reached = 0
@@ -110,6 +115,6 @@ class LearnedDemand:
         """Count one more pod."""
         self._recent.append(shape_of(request))
         self._since += 1
-        if self._since >= RELEARN_EVERY or len(self.current.shapes) == 0:
+        if self._since >= min(RELEARN_EVERY, len(self._recent) // 2):
             self._since = 0
             self.current = demand_from(self._recent)

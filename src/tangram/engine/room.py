@@ -35,6 +35,11 @@ class Room(msgspec.Struct):
     )
     fragments: float = 0.0
 
+    @property
+    def idle(self) -> float:
+        """Of all vendors."""
+        return sum(each.idle for each in self.by_vendor.values())
+
 
 def room_of(ledger: Ledger, frag: FragScores) -> Iterator[Room]:
     """The same growing sum after every few nodes; whoever has other things to do does them in between.

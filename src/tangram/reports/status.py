@@ -15,6 +15,7 @@ from tangram.engine.demand import Demand
 from tangram.engine.frag import FragScores
 from tangram.engine.holdings import Charge, Holding
 from tangram.engine.ledger import Ledger
+from tangram.engine.room import Room, room_of
 from tangram.model.cards import AppClass, Card
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
@@ -170,6 +171,7 @@ def _holder(holding: Holding, charge: Charge, card: CardUuid, phases: Mapping[Po
 
 def _totals(scene: Scene, nodes: Sequence[NodeStatus], all_nodes: int) -> Totals:
     cards = [card for node in nodes for card in node.cards]
+    room, kinds = _room(scene), len(scene.demand.shapes)
     return Totals(
         nodes=all_nodes,
         nodes_with_cards=len(nodes),
@@ -183,20 +185,18 @@ def _totals(scene: Scene, nodes: Sequence[NodeStatus], all_nodes: int) -> Totals
         memory_used=sum(node.memory_used for node in nodes),
         compute=float(len(cards)),
         compute_used=_rounded(sum(node.compute_used for node in nodes)),
-        fragmented=_fragmented(scene, cards),
+        fragmented=_rounded(min(1.0, room.fragments / room.idle)) if kinds and room.idle > 0 else None,
+        idle=_rounded(room.idle),
+        fragmented_cards=_rounded(room.fragments) if kinds else 0.0,
+        kinds=kinds,
     )
 
 
-def _fragmented(scene: Scene, cards: Iterable[CardStatus]) -> float | None:
-    idle = sum(
-        ((card.memory - card.memory_used) / card.memory + (card.cores - card.cores_used) / card.cores) / 2
-        for card in cards
-        if card.state in (FREE, USED) and card.memory and card.cores
-    )
-    if not scene.demand.shapes or idle <= 0:
-        return None
-    lost = float(FragScores(scene.demand).fragments(scene.ledger.view()).sum())
-    return _rounded(min(1.0, max(0.0, lost / idle)))
+def _room(scene: Scene) -> Room:
+    room = Room()
+    for room in room_of(scene.ledger, FragScores(scene.demand)):  # noqa: B007 - only the last one is whole
+        pass
+    return room
 
 
 def _rounded(figure: float) -> float:

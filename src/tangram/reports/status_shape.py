@@ -109,6 +109,12 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     fragmented: float | None
     """The share of what is idle that the next pod cannot be given, if it is like those that run and wait here; null
     where there is none to be like."""
+    idle: float = 0.0
+    """Cards' worth that nobody holds, of cards that take pods."""
+    fragmented_cards: float = 0.0
+    """Of these, what the next pod cannot be given."""
+    kinds: int = 0
+    """How many kinds of pods run and wait here; 0 where `fragmented` is null for want of them."""
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):

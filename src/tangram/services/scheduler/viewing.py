@@ -11,12 +11,17 @@ import asyncio
 import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
 
+from tangram.engine.demand import Shape, demand_of
+from tangram.engine.frag import FragScores
 from tangram.engine.room import Room, room_of
+from tangram.reports.expecting import shapes_there
 from tangram.reports.status import node_status
 from tangram.reports.status_shape import NodeStatus
 from tangram.reports.view_shape import (
@@ -46,6 +51,8 @@ MOST_SENTENCES: Final = 3
 """About one node that could not be read."""
 PIECE: Final = 16
 """Nodes told of at a time, in a millisecond or two: pods are waiting to be placed meanwhile."""
+POD_PIECE: Final = 500
+"""Pods counted at a time, in as long."""
 
 _EPOCH = re.compile(r"[0-9a-zA-Z._-]{0,64}")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -90,6 +97,7 @@ class Viewing:
         self._looked = float("-inf")
         self._room: IdleRoom | None = None
         self._room_begun = float("-inf")
+        self._expected = FragScores()
         self._followers = 0
         self._ending = asyncio.Event()
 
@@ -183,14 +191,22 @@ class Viewing:
         if begun - self._room_begun < ROOM_S:
             return
         self._room_begun = begun
-        frag, room = self._state.frag, Room()
-        for room in room_of(self._state.ledger, frag):  # noqa: B007 - only the last one is whole
+        state, room, counts = self._state, Room(), Counter[Shape]()
+        waiting = [each.waiting.request for each in state.waiting.values() if each.waiting is not None]
+        shapes = shapes_there(state.ledger, [each for each in waiting if each is not None])
+        while some := Counter(islice(shapes, POD_PIECE)):
+            counts += some
+            await asyncio.sleep(0)
+        demand = demand_of(counts)
+        if demand != self._expected.demand:
+            self._expected = FragScores(demand)
+        for room in room_of(state.ledger, self._expected):  # noqa: B007 - only the last one is whole
             await asyncio.sleep(0)
         self._room = IdleRoom(
             at=self._now(),
-            idle=round(sum(each.idle for each in room.by_vendor.values()), 4),
+            idle=round(room.idle, 4),
             fragmented=round(room.fragments, 4),
-            shapes=len(frag.demand.shapes),
+            shapes=len(demand.shapes),
         )
 
     # --- telling -------------------------------------------------------------------------------------------------

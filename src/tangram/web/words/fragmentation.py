@@ -25,10 +25,10 @@ WORDS: Final[Words] = {
     "fragmentation.used": ("Given away", "已分配"),
     "fragmentation.worth": ("cards’ worth", "张卡当量"),
     "fragmentation.kinds": ("Kinds of pods expected", "预期规格种类"),
-    "fragmentation.kinds_note": ("that the scheduler keeps room for", "调度器据此预留容量"),
+    "fragmentation.kinds_note": ("those that run and wait now", "取自正在运行与等待的 Pod"),
     "fragmentation.not_known": (
-        "The scheduler has seen no pod yet that would say what is typical, so nobody can say what is of no use.",
-        "调度器尚未见到能说明典型规格的 Pod，因此无法判断哪些容量不可用。",
+        "No pod with cards runs or waits yet, so nobody can say what is typical, nor what is of no use to it.",
+        "尚无使用卡的 Pod 在运行或等待，无从得知典型规格，因此无法判断哪些容量不可用。",
     ),
     "fragmentation.not_told": (
         "The scheduler has not told yet how much is idle.",

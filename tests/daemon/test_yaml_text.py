@@ -2,7 +2,7 @@
 
 import pytest
 
-from tangram.daemon.yaml_text import UnreadableYaml, parse_document
+from tangram.daemon.yaml_text import UnreadableYaml, line_too_many, parse_document
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,23 @@ def test_numbers_and_truth_values_are_read_as_before() -> None:
         "d": True,
         "e": 7,
     }
+
+
+def test_nothing_is_counted_by_sixties() -> None:
+    """Kubernetes reads such a word as text; made a number, one of a mebibyte would take minutes."""
+    assert parse_document("a: 22:22\nb: !!int '1:00'\nc: -1:30.5\n7:30: d") == {
+        "a": "22:22",
+        "b": "1:00",
+        "c": "-1:30.5",
+        "7:30": "d",
+    }
+
+
+def test_values_are_counted_before_they_are_made() -> None:
+    text = "a: 1\nb: [2, *x, {c: d}]\n"
+    assert line_too_many(text, 10) is None
+    assert line_too_many(text, 9) == 2
+    assert line_too_many(text, 0) == 1
 
 
 def test_what_is_merged_and_overridden_is_no_key_that_stands_twice() -> None:

@@ -49,6 +49,11 @@ def refusal(text: str, home: str = "default") -> str:
         pytest.param(TAIL, "aliases stand for more", id="what bites its own tail"),
         pytest.param("kind: Pod\nmetadata: {1: x}\n", "A key in it is 1", id="a key that is a number"),
         pytest.param("x" * (MOST_BYTES + 1), "longer than 1,024 KiB", id="too long"),
+        pytest.param(
+            f"a: 1\nb: [{'x,' * MOST_VALUES}]",
+            "Up to line 2 it holds 50,000 keys and values",
+            id="too many values",
+        ),
         pytest.param("é" * MOST_BYTES, "longer than 1,024 KiB", id="too long in bytes"),
         pytest.param("---\na: 1\n" * 300, "more than 200 documents", id="too many documents"),
         pytest.param("---\nkind: Pod\n" * (MOST_PODS + 1), "makes 21 pods", id="too many pods"),

@@ -7,6 +7,7 @@ and it follows nesting until the process has no stack left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
 import yaml
@@ -63,8 +64,8 @@ def parse_document(text: str) -> object:
 
 def line_too_deep(text: str) -> int | None:
     """The line on which nesting goes beyond measure, found before anything is built."""
-    parser, depth = yaml.CSafeLoader(text), 0
-    while (event := parser.get_event()) is not None:
+    depth = 0
+    for event in _events(text):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -74,9 +75,22 @@ def line_too_deep(text: str) -> int | None:
     return None
 
 
+def line_too_many(text: str, most: int) -> int | None:
+    """The line of the first value after so many. Building them costs ten times what finding this does."""
+    values = (event for event in _events(text) if isinstance(event, yaml.NodeEvent))
+    beyond = next(islice(values, most, None), None)
+    return None if beyond is None else beyond.start_mark.line + 1
+
+
 def problem_of(error: yaml.MarkedYAMLError) -> str:
     """What is wrong, without where."""
     return " ".join(part for part in (error.context, error.problem) if part) or "it cannot be read"
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    parser = yaml.CSafeLoader(text)
+    while (event := parser.get_event()) is not None:
+        yield event
 
 
 def _as_map(loader: StrictLoader, node: yaml.MappingNode) -> Iterator[dict[object, object]]:
@@ -105,7 +119,12 @@ def _merges(node: yaml.MappingNode) -> bool:
 
 
 def _as_number(loader: StrictLoader, node: yaml.ScalarNode) -> object:
-    """A number or a truth value; the library looks for its first digit, or the word in a table, and may find none."""
+    """A number or a truth value; the library looks for its first digit, or the word in a table, and may find none.
+
+    It also counts by sixties (`22:22`), which Kubernetes does not, and for a long one of these takes minutes.
+    """
+    if ":" in node.value:
+        return _as_text(loader, node)
     try:
         return _BY_LIBRARY[node.tag](loader, node)
     except LookupError:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 import yaml
 
-from tangram.daemon.yaml_text import MOST_DEPTH, StrictLoader, line_too_deep, problem_of
+from tangram.daemon.yaml_text import MOST_DEPTH, StrictLoader, line_too_deep, line_too_many, problem_of
 from tangram.kube.objects import Object
 from tangram.units.ids import IdError, namespace
 from tangram.wire import loose
@@ -26,8 +26,8 @@ MOST_BYTES: Final = 1 << 20
 MOST_PODS: Final = 20
 """The scheduler looks at no more in one question."""
 MOST_DOCUMENTS: Final = 200
-MOST_VALUES: Final = 200_000
-"""Values in all documents, an alias counted as what it stands for."""
+MOST_VALUES: Final = 50_000
+"""Values in all documents, an alias counted as what it stands for. Some thousands are a large manifest."""
 _LIST: Final = "List"
 _BLANKS: Final = re.compile(r"\s*")
 
@@ -83,6 +83,9 @@ def _documents(text: str) -> list[object]:
         line = line_too_deep(text)
         if line is not None:
             raise Unreadable("explain.bad.deep", line=line, most=MOST_DEPTH)
+        line = line_too_many(text, MOST_VALUES)
+        if line is not None:
+            raise Unreadable("explain.bad.values", line=line, most=f"{MOST_VALUES:,}")
         found: list[object] = []
         for document in yaml.load_all(text, Loader=StrictLoader):
             found.append(document)

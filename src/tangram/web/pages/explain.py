@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from tangram.kube.objects import Object
@@ -30,6 +31,8 @@ CARD_POLICIES: Final = ("binpack", "spread", "numa", "topology-aware", "mutex")
 USUAL_NAMESPACE: Final = "default"
 _THREAD_FROM: Final = 32 * 1024
 """Texts from this length on are read beside the others' pages."""
+_reader: Final = ThreadPoolExecutor(1, "pasted")
+"""One such text at a time: several at once would leave the pages of others no time."""
 
 
 async def page(asked: Asked, known: Known) -> Shown:
@@ -72,7 +75,7 @@ async def _answer(asked: Asked, known: Known, values: Mapping[str, Any]) -> Mapp
     node_policy = _policy(asked, "node_policy", values["node_policy"], NODE_POLICIES)
     card_policy = _policy(asked, "card_policy", values["card_policy"], CARD_POLICIES)
     pasted = (
-        await asyncio.to_thread(read_pasted, text, home)
+        await asyncio.get_running_loop().run_in_executor(_reader, read_pasted, text, home)
         if len(text) >= _THREAD_FROM
         else read_pasted(text, home)
     )

@@ -54,6 +54,10 @@ WORDS: Final[Words] = {
         "Line {line} is nested more than {most} deep: give YAML or JSON of a usual shape.",
         "第 {line} 行嵌套超过 {most} 层：请使用正常结构的 YAML 或 JSON。",
     ),
+    "explain.bad.values": (
+        "Up to line {line} it holds {most} keys and values, which is the most: paste less.",
+        "到第 {line} 行已有 {most} 个键和值，达到上限：请减少内容。",
+    ),
     "explain.bad.number": (
         "It holds a number or a text that cannot be read: shorten it, or put it in quotes.",
         "含有无法识别的数字或文本：请缩短，或加上引号。",

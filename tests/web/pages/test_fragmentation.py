@@ -156,7 +156,7 @@ async def test_a_replay_that_failed_says_why() -> None:
 
 async def test_where_nothing_is_typical_yet_no_share_is_made_up() -> None:
     _, text = await page_of(known_of(IdleRoom(at=NOW, idle=8.0, fragmented=0.0, shapes=0)))
-    assert "seen no pod yet" in text
+    assert "No pod with cards runs or waits yet" in text
     assert ">0%</a>" not in text
     _, text = await page_of(known_of(None, minutes=0))
     assert "has not told yet how much is idle" in text

@@ -1,5 +1,6 @@
 """The scheduler's own answer to "why": from its state, bounded, and without other people's names."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from builders.scheduling import World, metax_cards, node, pod
 from tangram.model.pods import PodRef
 from tangram.reports.shape import ExplainReport
+from tangram.services.scheduler import explain_turns
 from tangram.services.scheduler.desk import Caller, Reply
 from tangram.services.scheduler.explaining import MOST_NODES, MOST_PODS, MOST_TOLD, Explaining
 from tangram.services.scheduler.verdicts import Stage, Verdict, Verdicts
@@ -249,3 +251,16 @@ async def test_whatever_is_sent_gets_a_well_formed_answer(document: object) -> N
     reply = await Office().explaining.manifest(msgspec.json.encode(document), ADMIN)
     assert reply.status in (200, 400)
     assert isinstance(json.loads(reply.body), dict)
+
+
+async def test_who_asks_more_than_can_be_answered_gets_a_sentence(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain_turns, "MOST_OF_ONE", 1)
+    asked = [office.explaining.pod("mine", "waits", TENANT) for _ in range(2)]
+    manifest = office.explaining.manifest(body(pod("a", BIG, namespace="mine")), TENANT)
+    first, second, third = await asyncio.gather(*asked, manifest)
+    assert read(first).pods
+    for reply in (second, third):
+        assert "which is the most; wait for some of the answers" in refused(reply, 429)
+    assert read(await office.explaining.pod("mine", "waits", TENANT)).pods

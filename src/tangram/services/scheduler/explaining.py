@@ -7,9 +7,9 @@ may not read, and nobody learns through it whether such a pod exists.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -25,6 +25,7 @@ from tangram.reports.running import ended_report, running_report
 from tangram.reports.seeing import Sees
 from tangram.services.scheduler.admissions import Admissions
 from tangram.services.scheduler.desk import Caller, Reply
+from tangram.services.scheduler.explain_turns import Crowded, Turns
 from tangram.services.scheduler.seen import Seen
 from tangram.services.scheduler.verdicts import Verdicts, without_others
 from tangram.units.ids import NodeName, PodUid
@@ -75,6 +76,7 @@ class Explaining:
     def __init__(self, state: Known, verdicts: Verdicts) -> None:
         self._state = state
         self._verdicts = verdicts
+        self._turns = Turns()
 
     async def pod(self, namespace: str, name: str, caller: Caller, nodes: Collection[str] = ()) -> Reply:
         """Why that pod waits, or where it went; `nodes` are to be among those reported in full."""
@@ -88,7 +90,15 @@ class Explaining:
                 f"no pod {namespace}/{name} is here or on its way; 'kubectl get pods -n {namespace}' lists those there "
                 "are, and one that has ended is forgotten",
             )
-        return self._reply([self._of_pod(seen, sees, nodes)], sees)
+        try:
+            with self._turns.place_of(caller.user):
+                report = await self._turns.made(
+                    # Looked up again: things may have happened to it meanwhile.
+                    lambda: self._of_pod(self._state.known(namespace, name) or seen, sees, nodes)
+                )
+        except Crowded as crowded:
+            return _refusal(crowded.status, crowded.sentence)
+        return self._reply([report], sees)
 
     async def manifest(self, body: bytes, caller: Caller, nodes: Collection[str] = ()) -> Reply:
         """Where the pods of a manifest in JSON would go, were they made now."""
@@ -109,11 +119,13 @@ class Explaining:
                 f"pod {hidden.ref} is for a namespace that was not asked for, or that {caller.user!r:.200} may not "
                 "read: name its namespace in the question, as ?namespace=NAMESPACE",
             )
-        reports: list[shape.PodReport] = []
-        for pod in pods:
-            reports.append(self._of_manifest(pod, sees, nodes))
-            # Filter calls that came meanwhile go first.
-            await asyncio.sleep(0)
+        try:
+            with self._turns.place_of(caller.user):
+                reports = [
+                    await self._turns.made(partial(self._of_manifest, pod, sees, nodes)) for pod in pods
+                ]
+        except Crowded as crowded:
+            return _refusal(crowded.status, crowded.sentence)
         return self._reply(reports, sees)
 
     def _of_manifest(self, pod: Pod, sees: Sees, nodes: Collection[str]) -> shape.PodReport:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.dashboards import EVERYTHING
+from builders.dashboards import EVERYTHING, FakeKnown
 from builders.scheduling import Object, World, metax_cards, mthreads_cards, node, pod
 from builders.virtual_time import in_virtual_time
 from tangram.engine.demand import demand_from
@@ -29,9 +29,11 @@ from tangram.web.figures import figures
 from tangram.web.following import Follower
 from tangram.web.history.keeping import History
 from tangram.web.known import NotKnown
+from tangram.web.pages import cluster
 from tangram.web.picture import Picture, Sums, sums_of
+from tangram.web.placed import placed_of
 from tangram.web.sight import Sight
-from tangram.web.tile_telling import told_since, told_whole
+from tangram.web.tile_telling import told_whole
 from tangram.web.tiles import book_of
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -165,8 +167,12 @@ class Browser:
             self.rows.pop(name, None)
         self.version = told["version"]
 
-    def follow(self) -> None:
-        self.take(told_since(self.picture, self.sight, self.version))
+    def follow(self, known: FakeKnown) -> None:
+        seen = self.picture.version
+        told = cluster.tiles(self.sight, known, self.version)
+        if told:
+            self.take(told)
+        self.version = seen
 
 
 def _read(row: list[Any], told: dict[str, Any]) -> list[Any]:
@@ -202,31 +208,42 @@ def _same(picture: Picture, world: World, browsers: list[Browser], history: Hist
         uid: str(each.ref) for uid, each in world.state.waiting.items()
     }
     holding = {holder.pod for each in report.nodes for card in each.cards for holder in card.holders}
-    assert figures(picture, EVERYTHING, ()).pods == len(holding)
+    assert figures(picture, EVERYTHING).pods == len(holding)
     assert set(history.arrivals()) == holding
     assert sum(each.pods for each in history.held_now().values()) == len(holding)
     assert list(book_of(picture).tiles) == [each.node for each in report.nodes]
+    for sight in SIGHTS:
+        placed = {f"{each.namespace}/{each.name}" for each in placed_of(picture).rows(sight)}
+        assert placed == {pod for pod in holding if sight.of_pod(pod)}
+        sums = figures(picture, sight).sums
+        seen = {
+            tile.name: picture.nodes[tile.name]
+            for tile in book_of(picture).tiles.values()
+            if tile.seen(sight)
+        }
+        assert sums == sums_of(seen)
     for browser in browsers:
         fresh = Browser(picture, browser.sight)
         assert browser.rows == fresh.rows
 
 
 async def _story(steps: list[tuple[Any, ...]]) -> None:
-    cluster, picture, history = Cluster(), Picture(), History()
+    there, known, history = Cluster(), FakeKnown(), History()
+    picture = known.picture
     picture.listeners.append(history.note)
-    following = asyncio.create_task(Follower(picture, cluster).run())
+    following = asyncio.create_task(Follower(picture, there).run())
     try:
         await asyncio.sleep(POLL_S)
         browsers = [Browser(picture, sight) for sight in SIGHTS]
         for step in [*steps, ("poll",)]:
-            await cluster.do(step)
+            await there.do(step)
             if step[0] != "poll":
                 continue
             await asyncio.sleep(POLL_S)
             for browser in browsers:
-                browser.follow()
+                browser.follow(known)
             assert not picture.trouble
-            _same(picture, cluster.world, browsers, history)
+            _same(picture, there.world, browsers, history)
             # Who waits for so long was looked at again meanwhile, and the same is said.
             await asyncio.sleep(POLL_S)
     finally:

@@ -3,11 +3,13 @@
 kube-scheduler counts cards as the nodes state them, and turns away by itself a pod that wants more than any node has.
 Of such a pod there is no verdict, and "not tried" would be no answer to whoever looks. So the engine is asked in its
 place, for a few pods at a time, as this happens in the process that places everybody's pods; what it says holds for a
-while.
+while. After a decision that took long there is a rest several times as long: whoever makes many pods that nothing fits
+must not keep those of others waiting.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -30,18 +32,25 @@ PATIENCE_S: Final = 3.0
 HOLDS_S: Final = 20.0
 AT_ONCE: Final = 4
 """Decisions in one look."""
+LONG_S: Final = 0.01
+RESTS: Final = 4
+"""How many times longer than a long decision nothing is decided after it."""
 MOST_KEPT: Final = 256
 
 _NOBODY: Final = PodRef(Namespace(""), PodName(""), PodUid(""))
 
 
 class Unasked:
-    def __init__(self, state: State, now: Callable[[], float]) -> None:
+    def __init__(
+        self, state: State, now: Callable[[], float], clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._state = state
         self._now = now
+        self._clock = clock
         self._kept: dict[Request, tuple[float, Verdict | None]] = {}
         """By what is asked for: a burst of a thousand like pods is worked out once."""
         self._left = AT_ONCE
+        self._rests_until = float("-inf")
 
     def begin(self) -> None:
         """Another look has begun."""
@@ -54,9 +63,12 @@ class Unasked:
             return None
         alike = msgspec.structs.replace(request, pod=_NOBODY)
         at, kept = self._kept.get(alike, (0.0, None))
-        if now - at >= HOLDS_S and self._left:
+        if now - at >= HOLDS_S and self._left and (began := self._clock()) >= self._rests_until:
             self._left -= 1
             new = self._worked_out(waiting, now)
+            ended = self._clock()
+            if ended - began >= LONG_S:
+                self._rests_until = ended + RESTS * (ended - began)
             if kept is None or new is None or (kept.sentence, kept.word) != (new.sentence, new.word):
                 kept = new
             if len(self._kept) >= MOST_KEPT:

@@ -53,9 +53,12 @@ class Watched:
 
     page: Page
     complaints: list[str] = field(default_factory=list[str])
+    expected: set[int] = field(default_factory=set[int])
+    """Statuses that are asked for; Chromium prints each as if the page were at fault."""
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type in _SEVERE:
+        asked_for = any(f"with a status of {status} " in message.text for status in self.expected)
+        if message.type in _SEVERE and not asked_for:
             self.complaints.append(f"console: {message.text}")
 
     def _answered(self, answer: Response) -> None:

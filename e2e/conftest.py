@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator, Callable, Generator
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Browser
 
 from e2e import operator_kit
 from e2e.agent_kit import AgentNode
 from e2e.agent_view_kit import empty, kept
+from e2e.browser_kit import browsing
 from e2e.helm_kit import Shipped, ship
 from e2e.logs_kit import keep_logs
 from e2e.scheduler_kit import Placement, placing
@@ -127,6 +129,13 @@ async def node(standing: AgentNode) -> AsyncIterator[AgentNode]:
     """The same, left without pods and slices."""
     yield standing
     await empty(standing)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    """For the files that look at the dashboard."""
+    async with browsing() as browser:
+        yield browser
 
 
 async def remove_pods(cluster: Cluster) -> None:

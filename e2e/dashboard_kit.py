@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from tangram.kube.connection import from_kubeconfig
 from tangram.kube.errors import ApiError
 from testbed.binaries import find_binaries
 
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 30.0
 """No promise about speed: only so that a test ends."""
 PATIENCE_MS: Final = PATIENCE_S * 1000
 ADDRESS: Final = "Dashboard"
@@ -33,8 +34,8 @@ _Found = TypeVar("_Found")
 expect.set_options(timeout=PATIENCE_MS)
 
 
-class Failed(Exception):
-    """A command that ended with another status than 0, and what it said."""
+class CommandError(Exception):
+    """A command that ended in another way than it should, and what it said."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Board:
 
     # --- commands --------------------------------------------------------------------------------------------------
 
-    async def run(self, *words: str | Path, stdin: str = "") -> str:
-        """What a command of the test bed or of ours prints, in the sandbox's folder. Raises `Failed`."""
+    async def run(self, *words: str | Path, stdin: str = "", well: tuple[int, ...] = (0,)) -> str:
+        """What a command of the test bed or of ours prints, in the sandbox's folder. Raises `CommandError`."""
         process = await asyncio.create_subprocess_exec(
             *words,
             cwd=self.folder,
@@ -59,15 +60,16 @@ class Board:
             env=os.environ | {"KUBECONFIG": str(self.kubeconfig)},
         )
         out, err = await process.communicate(stdin.encode())
-        if process.returncode != 0:
-            raise Failed(f"{[*map(str, words)]}: {out.decode()}{err.decode()}")
+        if process.returncode not in well:
+            raise CommandError(f"{[*map(str, words)]}: {out.decode()}{err.decode()}")
         return out.decode()
 
     async def kubectl(self, *words: str, stdin: str = "") -> str:
         return await self.run(find_binaries().path("kubectl"), *words, stdin=stdin)
 
     async def tangram(self, *words: str, stdin: str = "") -> str:
-        return await self.run(COMMAND, *words, stdin=stdin)
+        """A pod that waits, and a check that finds something, make the status 1."""
+        return await self.run(COMMAND, *words, stdin=stdin, well=(0, 1))
 
     async def status(self, *words: str) -> dict[str, Any]:
         return json.loads(await self.tangram("status", *words, "-o", "json"))
@@ -82,9 +84,30 @@ class Board:
         socket = self.folder / "box" / "cards" / f"{node}.sock"
         await self.run(COMMAND, "simulate-cards", "ctl", "--socket", socket, how, f"GPU-{card}")
 
+    async def until_state(self, node: str, card: int, state: str) -> None:
+        """Until everybody has been told that a card is in this state: before, pods are given it and fail."""
+
+        async def told() -> bool:
+            (found,) = (await self.status("--node", node))["nodes"]
+            return found["cards"][card]["state"] == state
+
+        await eventually(told, f"card {card} of {node} is not {state}")
+
     @property
     def kubeconfig(self) -> Path:
         return self.folder / "box" / "kubeconfig"
+
+    @property
+    def scheduler_authority(self) -> Path:
+        return self.folder / "box" / "keys" / "scheduler-ca.crt"
+
+    @property
+    def scheduler_port(self) -> int:
+        """As the file says by which Prometheus reads it."""
+        told = (self.folder / "box" / "prometheus.yml").read_text("utf-8")
+        found = re.search(r"tangram-scheduler.*?127\.0\.0\.1:(\d+)", told, re.DOTALL)
+        assert found is not None
+        return int(found[1])
 
     # --- objects ---------------------------------------------------------------------------------------------------
 
@@ -206,6 +229,6 @@ async def live(page: Page) -> None:
 
 async def sign_in(page: Page, url: str, token: str) -> None:
     await page.goto(f"{url}/sign-in")
-    await page.get_by_role("textbox", name="Token").fill(token)
+    await page.locator("#token").fill(token)
     await page.locator("main form button").click()
-    await expect(page).not_to_have_url(f"{url}/sign-in")
+    await expect(page.get_by_role("button", name="Sign out")).to_be_visible()

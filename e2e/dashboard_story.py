@@ -1,4 +1,4 @@
-"""Pods of three teams on the sandbox's six machines: whole cards, slices, cards that are out, and two pods that wait."""
+"""Pods of three teams on the sandbox's six machines: whole cards, slices, cards that are out, pods that wait."""
 
 from __future__ import annotations
 
@@ -9,6 +9,22 @@ from e2e.dashboard_kit import Board, pod
 TEAMS: Final = ("research", "serving", "vision")
 FAILED: Final = ("metax-c", 7)
 CORDONED: Final = ("moore-b", 0)
+PAGES: Final = {
+    "cluster": "/",
+    "node": "/nodes/metax-b",
+    "set": "/nodes/metax-a?pod=research/finetune",
+    "pods": "/pods",
+    "placed": "/pods/vision/pair",
+    "waiting": "/pods/research/foundation",
+    "explain": "/explain?example=whole",
+    "fragmentation": "/fragmentation",
+    "usage": "/usage",
+    "health": "/health",
+    "sign-in": "/sign-in",
+    "error": "/nodes/nowhere",
+}
+"""Every kind of page, with something on it."""
+NOT_FOUND: Final = "error"
 
 
 def metax(cards: int) -> dict[str, int]:
@@ -53,6 +69,8 @@ async def tell(board: Board) -> None:
     await board.break_card(*FAILED)
     node, card = CORDONED
     await board.tangram("cordon", node, str(card))
+    await board.until_state(*FAILED, "unhealthy")
+    await board.until_state(*CORDONED, "cordoned")
     for each in (*RUNNING, *WAITING):
         await board.create(each)
     for each in RUNNING:

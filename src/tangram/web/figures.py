@@ -7,17 +7,15 @@ the page is told them as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import msgspec
 
 from tangram.units.memory import GIB, Bytes, rough_memory_text
-from tangram.web.picture import Picture, Sums, sums_of
+from tangram.web.picture import Picture, Sums
 from tangram.web.rendering import percent_text
 from tangram.web.sight import Sight
-from tangram.web.tiles import MOST_SIGHTS, Book, Tile, book_of
+from tangram.web.tiles import book_of
 
 UNKNOWN: Final = "-"
 
@@ -59,33 +57,20 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def figures(picture: Picture, sight: Sight, seen: Sequence[Tile]) -> Figures:
-    """`seen` are the tiles that this sight shows."""
+def figures(picture: Picture, sight: Sight) -> Figures:
+    """Of what this sight shows."""
     book, room = book_of(picture), picture.room
     return Figures(
-        sums=picture.sums if sight.nodes else _sums(book, picture, sight, seen),
+        sums=picture.sums if sight.nodes else book.sums(sight),
         pods=sum(pods for namespace, pods in book.pods.items() if sight.of_namespace(namespace)),
-        waiting=sum(sight.of_pod(pod.pod) for pod in picture.waiting.values()),
+        waiting=len(picture.waiting)
+        if sight.everything
+        else sum(sight.of_pod(pod.pod) for pod in picture.waiting.values()),
         more_waiting=sight.everything and picture.untold_waiting > 0,
         fragmented=room.fragmented / room.idle
         if sight.nodes and room is not None and room.shapes and room.idle > 0
         else None,
     )
-
-
-_SUMS: Final[WeakKeyDictionary[Book, dict[Sight, tuple[int, Sums]]]] = WeakKeyDictionary()
-
-
-def _sums(book: Book, picture: Picture, sight: Sight, seen: Sequence[Tile]) -> Sums:
-    """Added up again only when one of these nodes is another."""
-    kept = _SUMS.setdefault(book, {})
-    at, sums = kept.get(sight, (-1, Sums()))
-    if at != book.moved(sight):
-        sums = sums_of({tile.name: picture.nodes[tile.name] for tile in seen})
-        if len(kept) >= MOST_SIGHTS:
-            kept.clear()
-        kept[sight] = book.moved(sight), sums
-    return sums
 
 
 def _share(used: float, total: float) -> float:

@@ -21,6 +21,7 @@ from tangram.reports.status_shape import (
     NodeStatus,
 )
 from tangram.reports.view_shape import IdleRoom, Rules, View, WaitingPod
+from tangram.web.sight import Sight
 
 STALE_S: Final = 10.0
 """From this age on pages say how old they are."""
@@ -80,11 +81,12 @@ class Picture:
         self.trouble = ""
         """Why the scheduler does not answer; empty while it does."""
         self.listeners: Final[list[Callable[[Change], None]]] = []
-        self._epoch = ""
+        self._epoch: str = ""
         self._told = 0
         self._versions: dict[str, int] = {}
         """By node, those that changed last at the end."""
         self._waiting_version = 0
+        self._waiting_versions: dict[str, int] = {}
         self._sums = Sums()
 
     @property
@@ -104,6 +106,12 @@ class Picture:
     def waiting_version(self) -> int:
         """At which `version` the pods that wait were last others."""
         return self._waiting_version
+
+    def waiting_moved(self, sight: Sight) -> int:
+        """The same for those of them that may be seen."""
+        if sight.everything:
+            return self._waiting_version
+        return max((self._waiting_versions.get(name, 0) for name in sight.namespaces), default=0)
 
     def version_of(self, node: str) -> int:
         """At which `version` that node was last another; 0 for one that is not known."""
@@ -152,6 +160,10 @@ class Picture:
                 self._versions[known.node] = self.version
         if waiting:
             self._waiting_version = self.version
+        for before, after in waiting:
+            for pod in (before, after):
+                if pod is not None:
+                    self._waiting_versions[pod.pod.partition("/")[0]] = self.version
         self.complete = self.complete or not view.more
         change = Change(
             version=self.version,
@@ -212,6 +224,21 @@ def sums_of(nodes: Mapping[str, NodeStatus]) -> Sums:
     for node in nodes.values():
         sums = _added(sums, node, 1)
     return sums
+
+
+def added_up(parts: Sequence[Sums]) -> Sums:
+    """Sums of sums."""
+    return Sums(
+        nodes=sum(each.nodes for each in parts),
+        cards=sum(each.cards for each in parts),
+        cards_free=sum(each.cards_free for each in parts),
+        cards_unhealthy=sum(each.cards_unhealthy for each in parts),
+        cards_cordoned=sum(each.cards_cordoned for each in parts),
+        memory=sum(each.memory for each in parts),
+        memory_used=sum(each.memory_used for each in parts),
+        compute=sum(each.compute for each in parts),
+        compute_used=round(sum(each.compute_used for each in parts), 4),
+    )
 
 
 def _added(sums: Sums, node: NodeStatus | None, sign: int) -> Sums:

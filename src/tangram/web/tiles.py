@@ -24,7 +24,7 @@ from tangram.reports.status_shape import (
     NodeStatus,
 )
 from tangram.units.ids import natural_key
-from tangram.web.picture import Change, Picture
+from tangram.web.picture import Change, Picture, Sums, added_up, sums_of
 from tangram.web.sight import Sight
 
 MODES: Final = ("whole", "sliced", "virtual", "shared", "undecided")
@@ -136,7 +136,12 @@ class Book:
         """By how many cards."""
         self._moved: dict[str, int] = {}
         """By namespace, at which version a node with pods of it was last another."""
-        self._shown: dict[frozenset[str], tuple[int, Sequence[Tile]]] = {}
+        self._homes: dict[str, set[str]] = {}
+        """By namespace, nodes with pods of it."""
+        self._places: dict[str, int] = {}
+        """Of each tile among all."""
+        self._sums: dict[str, Sums] = {}
+        self._shown: dict[frozenset[str], tuple[int, Sequence[Tile], Sums]] = {}
         self._left: dict[str, dict[str, int]] = {}
         """Nodes, with the namespaces whose last pod there went, and the version at which it did."""
         self._left_since = 0
@@ -157,13 +162,17 @@ class Book:
             for namespace, _ in (*(old.pods if old else ()), *(tile.pods if tile else ())):
                 self._moved[namespace] = self.version
             self._note_leaving(old, tile)
-            if tile is None:
+            self._move_in(name, old, tile)
+            if node is None or tile is None:
                 self.tiles.pop(name, None)
+                self._sums.pop(name, None)
                 continue
+            self._sums[name] = sums_of({name: node})
             added = added or old is None
             self.tiles[name] = tile
         if added or before == 0:
             self.tiles = dict(sorted(self.tiles.items(), key=lambda item: natural_key(item[0])))
+            self._places = {name: place for place, name in enumerate(self.tiles)}
 
     def _count(self, tile: Tile | None, sign: int) -> None:
         if tile is None:
@@ -175,6 +184,15 @@ class Book:
         for policy in tile.policies:
             _add(self.policies, policy, sign)
         _add(self.sizes, len(tile.cells), sign)
+
+    def _move_in(self, name: str, old: Tile | None, tile: Tile | None) -> None:
+        for namespace, _ in old.pods if old is not None else ():
+            homes = self._homes[namespace]
+            homes.discard(name)
+            if not homes:
+                del self._homes[namespace]
+        for namespace, _ in tile.pods if tile is not None else ():
+            self._homes.setdefault(namespace, set()).add(name)
 
     def _note_leaving(self, old: Tile | None, tile: Tile | None) -> None:
         if old is None or not old.pods:
@@ -208,14 +226,25 @@ class Book:
             return list(self.tiles.values())
         if sight.everything:
             return [tile for tile in self.tiles.values() if tile.pods]
-        # Kept for as long as nothing of theirs changes: thousands of others may change every second.
-        at, shown = self._shown.get(sight.namespaces, (-1, ()))
-        if at != self.moved(sight):
-            shown = [tile for tile in self.tiles.values() if tile.seen(sight)]
+        return self._of(sight)[1]
+
+    def sums(self, sight: Sight) -> Sums:
+        """Of the nodes that may be shown, to whoever may not list them all."""
+        if sight.everything:
+            return added_up([self._sums[tile.name] for tile in self.seen(sight)])
+        return self._of(sight)[2]
+
+    def _of(self, sight: Sight) -> tuple[int, Sequence[Tile], Sums]:
+        """Kept for as long as nothing of theirs changes: of others' nodes many may change every second."""
+        at = self.moved(sight)
+        kept = self._shown.get(sight.namespaces)
+        if kept is None or kept[0] != at:
+            names = set[str]().union(*(self._homes.get(each, ()) for each in sight.namespaces))
+            shown = [self.tiles[name] for name in sorted(names, key=self._places.__getitem__)]
             if len(self._shown) >= MOST_SIGHTS:
                 self._shown.clear()
-            self._shown[sight.namespaces] = self.moved(sight), shown
-        return shown
+            kept = self._shown[sight.namespaces] = at, shown, added_up([self._sums[name] for name in names])
+        return kept
 
     def moved(self, sight: Sight) -> int:
         """At which version something that this sight shows was last another."""

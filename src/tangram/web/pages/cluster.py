@@ -70,7 +70,7 @@ async def page(asked: Asked, known: Known) -> Shown:
     number, strange = _page_number(asked.query.get("page", ""))
     pages = max(1, -(-len(found) // PAGE_SIZE))
     number = min(number, pages)
-    headline = figures(picture, sight, seen)
+    headline = figures(picture, sight)
     why = reasons([pod for pod in picture.waiting.values() if sight.of_pod(pod.pod)])
     return Shown(
         template="cluster.html",
@@ -99,12 +99,13 @@ async def page(asked: Asked, known: Known) -> Shown:
     )
 
 
-def moment(_asked: Asked, known: Known) -> Hashable:
+def moment(asked: Asked, known: Known) -> Hashable:
     """Who waits, and what is idle; everything else is told in small (`tiles`)."""
-    picture = known.picture
+    picture, sight = known.picture, asked.viewer.sight
     room = picture.room
     fragmented = round(room.fragmented / room.idle, 2) if room is not None and room.idle > 0 else None
-    return picture.waiting_version, picture.untold_waiting, fragmented, picture.complete
+    untold = picture.untold_waiting if sight.everything else 0
+    return picture.waiting_moved(sight), untold, fragmented, picture.complete
 
 
 def tiles(sight: Sight, known: Known, since: int) -> bytes:
@@ -119,7 +120,7 @@ def tiles(sight: Sight, known: Known, since: int) -> bytes:
 
 
 def _headline(picture: Picture, sight: Sight) -> dict[str, object]:
-    headline = figures(picture, sight, () if sight.nodes else book_of(picture).seen(sight))
+    headline = figures(picture, sight)
     return {"figures": headline.texts(), "shares": headline.shares()}
 
 

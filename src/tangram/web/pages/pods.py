@@ -92,8 +92,9 @@ async def page(asked: Asked, known: Known) -> Shown:
 def moment(asked: Asked, known: Known) -> Hashable:
     """Another queue, or pods elsewhere, of those that may be seen."""
     picture = known.picture
-    placed = placed_of(picture).moved(asked.viewer.sight)
-    return picture.waiting_version, picture.untold_waiting, placed, bool(picture.trouble)
+    sight = asked.viewer.sight
+    untold = picture.untold_waiting if sight.everything else 0
+    return picture.waiting_moved(sight), untold, placed_of(picture).moved(sight), bool(picture.trouble)
 
 
 def read_wanted(asked: Asked) -> Wanted:

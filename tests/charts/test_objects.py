@@ -27,6 +27,8 @@ EVERYWHERE = VERSION_LABELS | {
 }
 KUBE_SYSTEM = {"RoleBinding tangram-scheduler-authentication"}
 """What belongs there wherever the release is: the role it names is there."""
+EVENTS_OF_NODES = {"Role tangram-dashboard", "RoleBinding tangram-dashboard"}
+"""The same for the namespace where Kubernetes has them."""
 OF_THE_OPERATORS_PODS = {
     f"metax-{part}" for part in ("gpu-label", "gpu-device", "driver-manager", "container-runtime", "payloads")
 }
@@ -74,6 +76,7 @@ def test_everything_is_in_the_releases_namespace(case: Case, objects: list[Objec
         keeps = thing["metadata"]["name"] == "metax-operator-device-config"
         elsewhere = {settings} if follows or keeps else set[str]()
         elsewhere |= {"kube-system"} if key_of(thing) in KUBE_SYSTEM else set()
+        elsewhere |= {"default"} if key_of(thing) in EVENTS_OF_NODES else set()
         if thing["kind"] in CLUSTER_WIDE:
             assert namespace_of(thing) == "", key_of(thing)
         else:

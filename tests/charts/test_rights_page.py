@@ -45,7 +45,9 @@ def _renamed(right: Right, case: Case) -> Right:
     if (part, right.resource) == ("gpu-device", "configmaps"):
         settings = values_of(case).get("gpuDevice", {})
         home = (settings.get("configNamespace", "kube-system"), "the configuration's namespace")
-    return right._replace(account=part, namespace=dict([home, ("", "")])[right.namespace])
+    # Where Kubernetes has the events of nodes, whatever a chart is told.
+    fixed = "default" if (part, right.resource) == ("dashboard", "events") else ""
+    return right._replace(account=part, namespace=dict([home, ("", ""), (fixed, fixed)])[right.namespace])
 
 
 def elsewhere() -> dict[str, str]:

@@ -24,7 +24,15 @@ OLDER: Final = ("1.23.17", "1.25.16", "1.27.16", "1.28.15", "1.30.14")
 HOMES: Final = {TANGRAM: "tangram", EXTENSIONS: "metax-gpu", OPERATOR: "metax-operator"}
 
 NOTED: Final = {
-    TANGRAM: (DEFAULT, "deployExtenderGPUAware", "scheduler.enabled", "scheduler.kubeScheduler.enabled"),
+    TANGRAM: (
+        DEFAULT,
+        "dashboard.enabled",
+        "dashboard.signIn",
+        "dashboard.tlsSecretName",
+        "deployExtenderGPUAware",
+        "scheduler.enabled",
+        "scheduler.kubeScheduler.enabled",
+    ),
     EXTENSIONS: (DEFAULT, "deployExtenderGPUAware"),
     OPERATOR: (
         DEFAULT,

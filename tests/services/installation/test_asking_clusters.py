@@ -192,6 +192,7 @@ def daemon_set(*command: str, image: str = "example/anything:1", args: tuple[str
     [
         pytest.param(daemon_set("/usr/bin/tangram", "gpu-device"), "gpu-device", id="by-path"),
         pytest.param(daemon_set(image="reg/tangram:1", args=("gpu-label",)), "gpu-label", id="by-image"),
+        pytest.param(daemon_set("tangram", args=("dashboard", "--actions")), "dashboard", id="in-both"),
         pytest.param(daemon_set("tangram", "sandbox"), "", id="another-command"),
         pytest.param(daemon_set("gpu-device", image="cloud/gpu-device:0.8"), "", id="the-vendors"),
         pytest.param(daemon_set("sh", "-c", "tangram gpu-device"), "", id="in-a-shell"),

@@ -14,9 +14,9 @@ import msgspec
 from tangram.wire import loose
 
 PROGRAM: Final = "tangram"
-DEVICE, LABEL, AWARE, SCHEDULER = "gpu-device", "gpu-label", "gpu-aware", "scheduler"
+DEVICE, LABEL, AWARE, SCHEDULER, DASHBOARD = "gpu-device", "gpu-label", "gpu-aware", "scheduler", "dashboard"
 OPERATOR, DRIVER_MANAGER, RUNTIME = "operator", "driver-manager", "container-runtime"
-ROLES: Final = (SCHEDULER, DEVICE, LABEL, AWARE, OPERATOR, DRIVER_MANAGER, RUNTIME)
+ROLES: Final = (SCHEDULER, DEVICE, LABEL, AWARE, DASHBOARD, OPERATOR, DRIVER_MANAGER, RUNTIME)
 ON_NODES: Final = frozenset({DEVICE, LABEL})
 ANYWHERE: Final = frozenset({SCHEDULER, OPERATOR})
 """Services that write to nodes other than their own."""

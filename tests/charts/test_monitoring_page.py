@@ -11,7 +11,14 @@ from builders.charts.goldens import CHARTS, ROOT, Object, key_of, objects_of
 from builders.charts.reading import containers, labels_of, of_kind, ports_of
 
 PAGE = (ROOT / "docs" / "monitoring.md").read_text("utf-8")
-OBJECTS = objects_of(case_named(TANGRAM, "monitoring.serviceMonitor.with-gpu-aware"))
+OBJECTS = [
+    *objects_of(case_named(TANGRAM, "monitoring.serviceMonitor.with-gpu-aware")),
+    *(
+        each
+        for each in objects_of(case_named(TANGRAM, "dashboard.with-monitor"))
+        if labels_of(each)["app.kubernetes.io/component"] == "dashboard"
+    ),
+]
 BLOCKS = [
     thing
     for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -14,7 +14,21 @@ from builders.charts.goldens import Object, objects_of
 from builders.charts.reading import containers, of_kind, pod_of
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8")
-OBJECTS: Final = objects_of(case_named(TANGRAM, "deployExtenderGPUAware"))
+COMPONENT: Final = "app.kubernetes.io/component"
+
+
+def dashboard_of(case: str) -> list[Object]:
+    return [
+        each
+        for each in objects_of(case_named(TANGRAM, case))
+        if each["metadata"]["labels"][COMPONENT] == "dashboard"
+    ]
+
+
+OBJECTS: Final = [
+    *objects_of(case_named(TANGRAM, "deployExtenderGPUAware")),
+    *dashboard_of("dashboard.actions"),
+]
 IMAGE_USER: Final = 65532
 
 
@@ -118,6 +132,15 @@ def test_the_page_has_every_port() -> None:
     for running in containers(OBJECTS):
         for port in running.container.get("ports", []):
             assert (str(port["containerPort"]), running.container["name"]) in told
+
+
+def test_the_page_has_the_port_of_the_dashboards_certificate() -> None:
+    told = {row[0] for row in table("Port") if "`dashboard.tlsSecretName`" in row[1]}
+    (with_one,) = containers(dashboard_of("dashboard.tlsSecretName"))
+    (without,) = containers(dashboard_of("dashboard.actions"))
+    assert {str(each["containerPort"]) for each in with_one.container["ports"]} == {"8089", "8443"}
+    assert "127.0.0.1:8088" in without.container["args"]
+    assert told == {"8443", "8088 on 127.0.0.1"}
 
 
 def test_the_network_policies_choose_our_pods_and_their_ports() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import logging
@@ -13,7 +14,8 @@ import pytest
 from aiohttp import ClientResponse, ClientSession
 
 from builders.dashboards import FORM_TOKEN, FakeKnown, FakeReception, card, dashboard, node, viewer
-from tangram.web import app
+from tangram.reports.view_shape import NodeDetail
+from tangram.web import app, turns
 from tangram.web.headers import ALWAYS
 from tangram.web.known import Known, NotKnown
 from tangram.web.language import Language
@@ -211,3 +213,26 @@ async def test_a_page_says_of_which_moment_it_is_and_what_answers_a_form_or_fail
             assert 'data-stamp=""' in await answer.text()
         missing = await (await session.get("/nodes/not-yet")).text()
         assert re.search(r'data-stamp="[0-9a-f]{8}\.1"', missing), "it may come"
+
+
+async def test_the_scheduler_is_asked_a_few_questions_of_one_person_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under_way, most = 0, 0
+
+    class Slow(FakeKnown):
+        async def node(self, name: str, pod: str = "") -> NodeDetail:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.01)
+            under_way -= 1
+            raise NotKnown("no-scheduler", f"{name} {pod}", 503)
+
+    async with dashboard(Slow(node("gpu-1", card(0)))) as session:
+        answers = await asyncio.gather(*(session.get("/nodes/gpu-1") for _ in range(12)))
+        assert {answer.status for answer in answers} == {200}
+        monkeypatch.setattr(turns, "MOST_OF_ONE", 0)
+        async with session.get("/nodes/gpu-1") as answer:
+            assert answer.status == 429
+    assert most == turns.AT_ONCE

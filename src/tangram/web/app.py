@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -31,6 +32,7 @@ from tangram.web.proxies import PROXY_DOOR
 from tangram.web.receiving import NotSignedIn, Reception
 from tangram.web.sharing import Sharing
 from tangram.web.static_files import PREFIX, StaticFiles
+from tangram.web.turns import Turns
 
 EVENTS: Final = "/events"
 MOST_FIELDS: Final = 64
@@ -82,6 +84,7 @@ class _Desk:
         self._parts = parts
         self._reading = Reading()
         self._sharing = Sharing()
+        self._turns = Turns()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -148,7 +151,9 @@ class _Desk:
         stamp = answers.stamp() if found.page.moment is not None and request.method == "GET" else ""
 
         async def make() -> web.Response:
-            return await answers.shown(request, asked, await found.page.make(asked, known), stamp)
+            async with self._turns.of(viewer.user.name) if found.page.asks else nullcontext():
+                shown = await found.page.make(asked, known)
+            return await answers.shown(request, asked, shown, stamp)
 
         if not found.page.shared or found.page.moment is None or not wants_main(request):
             return await make()

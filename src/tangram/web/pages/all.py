@@ -35,6 +35,8 @@ class Page(NamedTuple):
     methods: tuple[str, ...] = ("GET",)
     tiles: MakesTiles | None = None
     """Where changes are told in small instead of the page being made again."""
+    asks: bool = False
+    """The scheduler has to work for it."""
     shared: bool = False
     """Its `main` is the same for everybody with the same sight and language."""
 
@@ -42,10 +44,10 @@ class Page(NamedTuple):
 PAGES: Final[tuple[Page, ...]] = (
     Page(cluster.PATH, cluster.page, cluster.moment, tiles=cluster.tiles, shared=True),
     Page(cluster_tiles.PATH, cluster_tiles.page),
-    Page(node.PATH, node.page, node.moment),
+    Page(node.PATH, node.page, node.moment, asks=True),
     Page(pods.PATH, pods.page, pods.moment, shared=True),
-    Page(pod.PATH, pod.page, pod.moment),
-    Page(explain.PATH, explain.page, explain.moment, methods=("GET", "POST")),
+    Page(pod.PATH, pod.page, pod.moment, asks=True),
+    Page(explain.PATH, explain.page, explain.moment, methods=("GET", "POST"), asks=True),
     Page(fragmentation.PATH, fragmentation.page, fragmentation.moment),
     Page(health.PATH, health.page, health.moment),
     Page(usage.PATH, usage.page, usage.moment),

@@ -9,6 +9,7 @@ WORDS: Final[Words] = {
     "error.title.403": ("You may not see this", "您无权查看此内容"),
     "error.title.404": ("There is no such page", "页面不存在"),
     "error.title.405": ("This page is asked differently", "请求方式不正确"),
+    "error.title.429": ("Too many questions at once", "请求过多"),
     "error.title.500": ("The page could not be made", "页面生成失败"),
     "error.title.503": ("There is no answer at the moment", "暂时没有应答"),
     "error.title.other": ("There is no answer", "没有应答"),

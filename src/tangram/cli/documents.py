@@ -7,19 +7,16 @@ error instead of a silent choice between the two.
 from __future__ import annotations
 
 import io
-import json
-import re
 from collections.abc import Callable
 
-import msgspec
 import yaml
 
 from tangram.cli.failures import InputError
 from tangram.cli.files import Source
+from tangram.daemon.json_text import json_values
 from tangram.daemon.yaml_text import MOST_DEPTH, StrictLoader, line_too_deep, problem_of
 
 _CHUNK = 1 << 16
-_BLANKS = re.compile(r"\s*")
 
 Progress = Callable[[int, int], None]
 
@@ -51,7 +48,7 @@ def read_documents(source: Source, on_progress: Progress) -> list[object]:
 def _parsed(source: Source, on_progress: Progress) -> list[object]:
     if source.text.lstrip()[:1] in ("{", "["):
         try:
-            return _json_values(source.text)
+            return json_values(source.text)
         except (ValueError, RecursionError):
             # Braces begin YAML too, and its parser tells the line.
             pass
@@ -69,19 +66,6 @@ def _parsed(source: Source, on_progress: Progress) -> list[object]:
         raise InputError(
             f"{source.name} holds a number too long to be read: shorten it, or put it in quotes."
         ) from None
-
-
-def _json_values(text: str) -> list[object]:
-    """One value, or several one after another, as `cat nodes.json pods.json` gives."""
-    try:
-        return [msgspec.json.decode(text)]
-    except msgspec.DecodeError:
-        values: list[object] = []
-        decoder, at = json.JSONDecoder(), 0
-        while (blank := _BLANKS.match(text, at)) is not None and blank.end() < len(text):
-            value, at = decoder.raw_decode(text, blank.end())
-            values.append(value)
-        return values
 
 
 def _check_depth(source: Source) -> None:

@@ -7,14 +7,13 @@ more than a machine can hold. Whatever cannot be read ends in one sentence with 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 import yaml
 
+from tangram.daemon.json_text import json_values
 from tangram.daemon.yaml_text import MOST_DEPTH, StrictLoader, line_too_deep, line_too_many, problem_of
 from tangram.kube.objects import Object
 from tangram.units.ids import IdError, namespace
@@ -29,7 +28,6 @@ MOST_DOCUMENTS: Final = 200
 MOST_VALUES: Final = 50_000
 """Values in all documents, an alias counted as what it stands for. Some thousands are a large manifest."""
 _LIST: Final = "List"
-_BLANKS: Final = re.compile(r"\s*")
 
 
 class Unreadable(Exception):  # noqa: N818 - says what is the case
@@ -75,17 +73,18 @@ def read_pasted(text: str, home: str) -> Pasted:
 def _documents(text: str) -> list[object]:
     if text.lstrip()[:1] in ("{", "["):
         try:
-            return _json_values(text)
+            return json_values(text)
         except (ValueError, RecursionError):
             # Braces begin YAML too, and its parser tells the line.
             pass
     try:
-        line = line_too_deep(text)
-        if line is not None:
-            raise Unreadable("explain.bad.deep", line=line, most=MOST_DEPTH)
+        # This one looks no further than it has to, and so bounds what everything after it costs.
         line = line_too_many(text, MOST_VALUES)
         if line is not None:
             raise Unreadable("explain.bad.values", line=line, most=f"{MOST_VALUES:,}")
+        line = line_too_deep(text)
+        if line is not None:
+            raise Unreadable("explain.bad.deep", line=line, most=MOST_DEPTH)
         found: list[object] = []
         for document in yaml.load_all(text, Loader=StrictLoader):
             found.append(document)
@@ -106,19 +105,6 @@ def _documents(text: str) -> list[object]:
     except (ValueError, OverflowError, RecursionError):
         raise Unreadable("explain.bad.number") from None
     return found
-
-
-def _json_values(text: str) -> list[object]:
-    """One value, or several one after another."""
-    try:
-        return [msgspec.json.decode(text)]
-    except msgspec.DecodeError:
-        values: list[object] = []
-        decoder, at = json.JSONDecoder(), 0
-        while (blank := _BLANKS.match(text, at)) is not None and blank.end() < len(text):
-            value, at = decoder.raw_decode(text, blank.end())
-            values.append(value)
-        return values
 
 
 def _objects(documents: Iterable[object]) -> Iterator[Object]:

@@ -49,6 +49,8 @@ class Placed:
         self._seen: int = 0
         self._of_node: Final[dict[str, tuple[PlacedPod, ...]]] = {}
         self._rows: list[PlacedPod] = []
+        self._pods: Counter[str] = Counter()
+        """By namespace, rows of it."""
         self._moved: Counter[str] = Counter()
         """By namespace, at which `version` a pod of it was last another."""
 
@@ -67,6 +69,8 @@ class Placed:
             self.version += 1
             for each in (*before, *pods):
                 self._moved[each.namespace] = self.version
+            self._pods.update(each.namespace for each in pods)
+            self._pods.subtract(each.namespace for each in before)
             if few:
                 self._replace(before, pods)
             if pods:
@@ -91,8 +95,7 @@ class Placed:
 
     def namespaces(self, sight: Sight) -> list[str]:
         """Those in sight with pods on cards."""
-        found = [name for name in self._moved if sight.of_namespace(name)]
-        return [name for name in found if self._between(name)[0] < self._between(name)[1]]
+        return [name for name, pods in self._pods.items() if pods and sight.of_namespace(name)]
 
     def _between(self, namespace: str) -> tuple[int, int]:
         """Where its rows begin and end."""

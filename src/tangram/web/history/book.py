@@ -74,10 +74,10 @@ class Book:
         """From now on another state of one node is what is held. Whoever does not `count` pods calls `begin_again`."""
         given: list[str] = []
         freed: list[str] = []
-        for pod, charge in _charges(after):
+        for pod, charge in _charges(after, before):
             self._rate(pod, charge, 1)
             given.append(pod)
-        for pod, charge in _charges(before):
+        for pod, charge in _charges(before, after):
             self._rate(pod, charge, -1)
             freed.append(pod)
         for pod in given:
@@ -193,10 +193,12 @@ class Book:
             rows -= len(self.pages.pop(hour).rows)
 
 
-def _charges(node: NodeStatus | None) -> Iterable[tuple[str, Charge]]:
+def _charges(node: NodeStatus | None, other: NodeStatus | None) -> Iterable[tuple[str, Charge]]:
+    """Of the cards that are not the same in the other."""
     if node is not None:
+        same = {card.uuid: card for card in other.cards} if other is not None else {}
         for card in node.cards:
-            if card.holders:
+            if card.holders and card != same.get(card.uuid):
                 yield from charges_of(card).items()
 
 

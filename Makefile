@@ -62,6 +62,7 @@ bench: setup ## Measure speed, memory and placement quality (about half an hour)
 	$(BIN)/python benchmarks/drivers.py
 	$(BIN)/python benchmarks/placement.py
 	$(BIN)/python benchmarks/sandbox.py
+	$(BIN)/python benchmarks/dashboard.py
 	@if [ "$$(id -u)" = 0 ]; then $(MAKE) testbed && $(BIN)/python benchmarks/node_agent.py && \
 	  for nodes in 1000 5000 15000; do $(BIN)/python benchmarks/cluster.py --nodes $$nodes --pods 2000 || exit 1; done && \
 	  $(BIN)/python benchmarks/cluster.py --memory; else \

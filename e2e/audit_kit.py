@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,8 +67,8 @@ class Question(NamedTuple):
     """For want of rights."""
 
 
-def questions(cluster: Cluster) -> Counter[Question]:
-    """Everything that the audited service accounts asked for objects of the API."""
+def questions(cluster: Cluster, *, since: int = 0) -> Counter[Question]:
+    """Everything that the audited service accounts asked for objects of the API, after so many lines of the log."""
     return Counter(
         Question(
             entry["user"]["username"].rpartition(":")[2],
@@ -79,7 +80,7 @@ def questions(cluster: Cluster) -> Counter[Question]:
             thing.get("name", ""),
             entry.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid",
         )
-        for entry in Audit(cluster).entries()
+        for entry in islice(Audit(cluster).entries(), since, None)
         for thing in (entry.get("objectRef"),)
         if thing is not None
         for verb in _verbs(entry)

@@ -7,7 +7,7 @@ import pytest
 from builders.dashboards import card, held, node, view
 from builders.receptions import ADMIN, Clock, WrittenRights
 from builders.virtual_time import virtually
-from tangram.kube.rights import RightsUnknown, User
+from tangram.kube.rights import RIGHT_S, RightsUnknown, User
 from tangram.web.picture import Picture
 from tangram.web.seeing import (
     GRANTED_S,
@@ -65,6 +65,25 @@ async def test_a_right_that_is_taken_away_ends_within_half_a_minute() -> None:
     scene.rights.rights["anna"] = {"list pods b"}
     scene.clock.pass_time(GRANTED_S)
     assert await scene.sight(anna) == Sight(namespaces=frozenset("b"))
+
+
+@virtually
+async def test_a_right_to_a_namespace_that_came_between_two_looks_ends_as_soon() -> None:
+    scene = Scene("a")
+    anna = scene.rights.person("anna", "list pods a", "list pods late")
+    await scene.sight(anna)
+    scene.clock.pass_time(GRANTED_S - 1)
+    scene.namespaces.add(["late"])
+    assert (await scene.sight(anna)).namespaces == {"a", "late"}
+    scene.clock.pass_time(1)
+    assert (await scene.sight(anna)).namespaces == {"a", "late"}
+    scene.rights.rights["anna"] = {"list pods a"}
+    scene.clock.pass_time(GRANTED_S)
+    assert (await scene.sight(anna)).namespaces == {"a"}
+
+
+def test_no_right_outlives_half_a_minute() -> None:
+    assert GRANTED_S + RIGHT_S <= 30
 
 
 @virtually

@@ -2,9 +2,9 @@
 
 A question costs the API server a SubjectAccessReview, and a cluster has many namespaces. So rights that reach
 everywhere are asked for first, and most people with them need no more. For others each namespace is asked about that
-has ever had something to show: what was granted is asked again twice a minute, so that a right that is taken away ends
-soon; what was refused only now and then. When the API server does not say, `RightsUnknown` is raised and nobody sees
-anything: a sight is never older, and never wider, than what was last said.
+has ever had something to show: what was granted is asked again all together and often, so that a right that is taken
+away ends within half a minute; what was refused only now and then. When the API server does not say, `RightsUnknown`
+is raised and nobody sees anything: a sight is never older, and never wider, than what was last said.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from tangram.kube.rights import RightsUnknown, User
 from tangram.web.picture import Change
 from tangram.web.sight import Sight
 
-GRANTED_S: Final = 30.0
+GRANTED_S: Final = 20.0
+"""With the ten seconds for which `kube.rights` remembers an answer, half a minute."""
 REFUSED_S: Final = 300.0
 MOST_AT_A_LOOK: Final = 500
-"""Namespaces. What is left over is asked about at the next look, half a minute later."""
+"""Namespaces. What is left over is asked about at the next look."""
 MOST_AT_ONCE: Final = 6
 """Of the reviews that `kube.rights` lets run at once, so that somebody else can still sign in meanwhile."""
 MOST_USERS: Final = 256
@@ -134,7 +135,8 @@ class Seeing:
 
     async def _look(self, user: User, person: _Person) -> Seen:
         now, version = self._clock(), self._namespaces.version
-        if now - person.asked >= GRANTED_S:
+        anew = now - person.asked >= GRANTED_S
+        if anew:
             person.seen = None
             everything, nodes, patches = await asyncio.gather(
                 self._may(user, "list", "pods"),
@@ -146,7 +148,7 @@ class Seeing:
         else:
             asked = person.asked
         if not person.everything:
-            await self._ask(user, person, self._due(person, now), now)
+            await self._ask(user, person, self._due(person, now, anew=anew), now)
         granted = frozenset(name for name, at in person.granted.items() if now - at < 2 * GRANTED_S)
         sight = Sight(
             everything=person.everything,
@@ -157,13 +159,16 @@ class Seeing:
         person.seen = Seen(sight, person.patches)
         return person.seen
 
-    def _due(self, person: _Person, now: float) -> list[str]:
-        """Namespaces to ask about, those first whose answer somebody lives on."""
+    def _due(self, person: _Person, now: float, *, anew: bool) -> list[str]:
+        """Namespaces to ask about, those first whose answer somebody lives on.
+
+        A new look asks about all of these, however young some answers are: the next one is a while away.
+        """
         known = self._namespaces
         for said in (person.granted, person.refused):
             for name in [name for name in said if name not in known]:
                 del said[name]
-        again = sorted((at, name) for name, at in person.granted.items() if now - at >= GRANTED_S)
+        again = sorted((at, name) for name, at in person.granted.items()) if anew else []
         new = [name for name in known if name not in person.granted and name not in person.refused]
         late = sorted((at, name) for name, at in person.refused.items() if now - at >= REFUSED_S)
         return [*(name for _, name in again), *new, *(name for _, name in late)][:MOST_AT_A_LOOK]

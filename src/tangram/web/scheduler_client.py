@@ -91,10 +91,8 @@ class SchedulerClient:
         except ApiError as error:
             raise _refused(error) from None
         except ApiUnreachable as error:
-            raise NotKnown(
-                "no-scheduler",
-                f"The scheduler cannot be asked ({_reason(error, limit)}); what is shown is as old as it says.",
-            ) from None
+            why = _reason(error, limit)
+            raise NotKnown("no-scheduler", f"The scheduler cannot be asked ({why}); {_advice(why)}.") from None
         except msgspec.MsgspecError as error:
             raise NotKnown(
                 "not-a-scheduler",
@@ -120,6 +118,12 @@ def _refused(error: ApiError) -> NotKnown:
     if error.status in _ASKED_WRONGLY:
         return NotKnown("scheduler-says", f"{sentence[:1].upper()}{sentence[1:]}.", error.status)
     return NotKnown("scheduler-refuses", f"The scheduler answers {error.status}: {sentence}.")
+
+
+def _advice(why: str) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in why:
+        return "see that --server-ca is the authority of its certificate, and that --server names it as that does"
+    return "see that it runs, and that --server is its address"
 
 
 def _reason(error: ApiUnreachable, limit: float) -> str:

@@ -312,6 +312,8 @@ class FakeReception:
         self.known = known_viewer
         self.paths: Mapping[str, Mapping[str, Receives]] = {}
         self.refusal: Exception | None = None
+        self.asked = 0
+        """How often it was wanted who looks."""
 
     def check(self, request: web.Request) -> None:
         pass
@@ -322,6 +324,7 @@ class FakeReception:
 
     async def viewer(self, request: web.Request) -> Viewer:
         del request
+        self.asked += 1
         if self.refusal is not None:
             raise self.refusal
         return self.known

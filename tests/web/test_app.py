@@ -9,11 +9,13 @@ import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from urllib.parse import urlencode
 
 import pytest
 from aiohttp import ClientResponse, ClientSession
 
 from builders.dashboards import FORM_TOKEN, FakeKnown, FakeReception, card, dashboard, node, viewer
+from builders.waiting import until
 from tangram.reports.view_shape import NodeDetail
 from tangram.web import app, turns
 from tangram.web.headers import ALWAYS
@@ -186,6 +188,25 @@ async def test_a_form_without_its_token_changes_nothing() -> None:
             async with session.post("/cards/cordon", data=data, allow_redirects=False) as answer:
                 assert answer.status == 403
                 assert _has_headers(answer)
+    assert known.cordoned == []
+
+
+async def test_a_form_whose_sender_was_signed_out_while_it_came_changes_nothing() -> None:
+    known, reception = _known(), FakeReception(viewer(may_act=True))
+    fields = {"form_token": FORM_TOKEN, "node": "gpu-1", "card": "0", "action": "cordon", "confirm": "yes"}
+
+    async def slowly() -> AsyncGenerator[bytes]:
+        yield b"form_token="
+        await until(lambda: reception.asked > 0)
+        reception.refusal = NotSignedIn("revoked")
+        yield urlencode(fields).removeprefix("form_token=").encode()
+
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    async with (
+        dashboard(known, reception) as session,
+        session.post("/cards/cordon", data=slowly(), headers=kind, allow_redirects=False) as answer,
+    ):
+        assert answer.status == 401
     assert known.cordoned == []
 
 

@@ -137,6 +137,15 @@ async def test_signing_out_forgets_the_token_and_takes_the_cookie_back(
     assert (await browser.get("/pods"))[0] == 303
 
 
+async def test_signing_out_needs_no_api_server(browser: Browser, scene: Scene) -> None:
+    await browser.sign_in(ANNAS)
+    _status, page = await browser.get("/pods")
+    scene.rights.lost = True
+    assert (await browser.get("/pods"))[0] == 503
+    assert await browser.post("/sign-out", {"form_token": form_token_in(page)}) == (303, "/sign-in?why=out")
+    assert len(scene.reception.sessions) == 0
+
+
 @pytest.mark.parametrize(("passed", "why"), [(IDLE_S, "idle"), (LONGEST_S, "long")])
 async def test_a_session_that_ended_by_itself_says_why(
     browser: Browser, scene: Scene, passed: float, why: str

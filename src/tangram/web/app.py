@@ -137,6 +137,8 @@ class _Desk:
         form: Mapping[str, str] = {}
         if request.method == "POST":
             form = await read_form(request, self._reading)
+            # A form may come slowly, and its sender be signed out meanwhile.
+            viewer = request[_VIEWER] = await self._parts.reception.viewer(request)
             check_form(request, form, viewer)
         asked = Asked(
             viewer=viewer,

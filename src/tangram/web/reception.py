@@ -126,6 +126,15 @@ class Reception:
             form_token=self._tokens.of(b"stranger"),
         )
 
+    def leaving(self, request: web.Request) -> Viewer | None:
+        """Who has a session, by that alone: to leave nobody needs a right, nor an API server that answers."""
+        session = self.sessions.find(request.cookies.get(name_over(request, COOKIE), ""))
+        if isinstance(session, Gone):
+            return None
+        return msgspec.structs.replace(
+            self.stranger(request), user=User(session.owner), form_token=self._tokens.of(session.digest)
+        )
+
     def check(self, request: web.Request) -> None:
         """Raises `NotKnown` where everybody is let in and the browser was led here under another site's name."""
         if self.ways.way is not Way.NONE:

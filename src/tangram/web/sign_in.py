@@ -23,7 +23,7 @@ from tangram.web.known import NotKnown
 from tangram.web.page import Asked, Shown, Viewer
 from tangram.web.preferences import chosen
 from tangram.web.proxies import peer_of
-from tangram.web.receiving import NotSignedIn, Receives, Show
+from tangram.web.receiving import Receives, Show
 from tangram.web.seeing import Seeing
 from tangram.web.sessions import LONGEST_S, Gone, Sessions
 from tangram.web.tries import Tries
@@ -50,7 +50,7 @@ class House(Protocol):
 
     def stranger(self, request: web.Request) -> Viewer: ...
 
-    async def viewer(self, request: web.Request) -> Viewer: ...
+    def leaving(self, request: web.Request) -> Viewer | None: ...
 
     async def anybody(self, request: web.Request) -> Viewer: ...
 
@@ -111,10 +111,7 @@ class Entrance:
 
     async def _sign_out(self, request: web.Request, show: Show) -> web.Response:
         form = await read_form(request, self._reading)
-        try:
-            viewer = await self._reception.viewer(request)
-        except NotSignedIn:
-            viewer = None
+        viewer = self._reception.leaving(request)
         if viewer is not None:
             check_form(request, form, viewer)
             self._end(request)

@@ -26,7 +26,8 @@ HOLDS_S: Final = 60.0
 LIMIT_S: Final = 60.0
 PATIENCE_S: Final = 30.0
 """For the pods of a large cluster; what is not known then is a finding of its own."""
-COMMAND: Final = (sys.executable, "-m", "tangram.web.checking")
+COMMAND: Final = (sys.executable, "-P", "-m", "tangram.web.checking")
+"""`-P`: of our own modules, whatever lies in the folder that somebody started us in."""
 
 
 class Checking:

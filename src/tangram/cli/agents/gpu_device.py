@@ -136,7 +136,7 @@ def become(launch: Launch) -> NoReturn:
     """Go on as the agent alone, in this process: nothing of what read the command line stays in its memory."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", AGENT, launch_text(launch)])  # noqa: S606 - ourselves, no shell
+    os.execv(sys.executable, [sys.executable, "-P", "-m", AGENT, launch_text(launch)])  # noqa: S606 - ourselves, no shell
 
 
 def _check_driver(text: str) -> None:

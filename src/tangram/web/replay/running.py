@@ -22,7 +22,8 @@ from tangram.web.replay.shape import Answer, Question
 EVERY_S: Final = 600.0
 LIMIT_S: Final = 120.0
 LARGEST: Final = 4_000_000
-COMMAND: Final = (sys.executable, "-m", "tangram.web.replay.working")
+COMMAND: Final = (sys.executable, "-P", "-m", "tangram.web.replay.working")
+"""`-P`: of our own modules, whatever lies in the folder that somebody started us in."""
 
 _log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ def test_no_module_is_taken_from_the_folder_that_somebody_stands_in(
 ) -> None:
     for name in ("msgspec", "asyncio", "tangram"):
         (tmp_path / f"{name}.py").write_text("open('taken', 'w')\nraise SystemExit(99)\n", "utf-8")
-    ended = subprocess.run(  # noqa: S603 - our own commands
+    ended = subprocess.run(
         command,
         cwd=tmp_path,
         input=b"",

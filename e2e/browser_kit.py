@@ -112,7 +112,7 @@ async def looking(
         watched = Watched(await context.new_page())
         watched.listen()
         yield watched
-        assert watched.complaints == []
+        assert watched.complaints == [], watched.complaints
     finally:
         await context.close()
 

@@ -231,4 +231,4 @@ async def sign_in(page: Page, url: str, token: str) -> None:
     await page.goto(f"{url}/sign-in")
     await page.locator("#token").fill(token)
     await page.locator("main form button").click()
-    await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    await expect(page.locator("form[action='/sign-out'] button")).to_be_visible()

@@ -107,7 +107,7 @@ async def test_what_somebody_does_on_a_page_is_left_alone_while_it_follows(
         await expect(seen.page.locator("a.tile")).to_have_count(3)
 
 
-async def test_pods_and_usage_follow_too(board: Board, chromium: Browser) -> None:
+async def test_the_pages_of_pods_and_health_follow_too(board: Board, chromium: Browser) -> None:
     async with looking(chromium) as pods, looking(chromium) as health:
         await pods.page.goto(f"{board.url}/pods")
         await health.page.goto(f"{board.url}/health")

@@ -17,6 +17,7 @@ from tangram.daemon.endpoints import Address
 from tangram.daemon.serving_identity import ServingIdentity
 from tangram.daemon.web_serving import END_LIMIT_S, serving_app
 from tangram.kube.rights import RightsUnknown, User
+from tangram.services.scheduler import outside as door
 from tangram.services.scheduler.desk import Caller
 from tangram.services.scheduler.outside import MOST_ONLY, outside_app
 from testbed.certificates import Authority
@@ -351,3 +352,21 @@ async def test_what_a_question_is_narrowed_to_must_be_namespaces_and_few() -> No
             ),
         )
     assert len(desk.asked) == 1
+
+
+async def test_one_account_does_not_take_every_place_for_those_who_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(door, "FOLLOWERS_OF_ONE", 1)
+    async with outside(*VIEWERS) as (desk, rights, address):
+        rights.known.add("bob")
+        desk.wait = asyncio.Event()
+        waits = "/view?wait=20"
+        waiting = [asyncio.create_task(ask(address, waits, headers=bearer(who))) for who in ("ann", "bob")]
+        await until(lambda: len(desk.asked) == 2)
+        status, told = sentence(await ask(address, waits, headers=bearer("ann")))
+        assert status == 429
+        assert told.startswith("'ann' waits for news 1 times already, which is the most")
+        desk.wait.set()
+        assert {answer[0] for answer in await asyncio.gather(*waiting)} == {200}
+        assert (await ask(address, waits, headers=bearer("ann")))[0] == 200

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -33,6 +34,10 @@ NAMESPACES: Final = 16
 MOST_ONLY: Final = 256
 """Namespaces that a question may be narrowed to. They cost no review, and have to fit into its first line."""
 
+FOLLOWERS_OF_ONE: Final = 8
+"""Questions of one account that may wait for news at once, which is half of all: a dashboard asks one, and those that
+it gave up wait on for some seconds."""
+
 _NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _POD = re.compile(r"(?=.{1,253}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _log = logging.getLogger(__name__)
@@ -54,6 +59,7 @@ def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> we
     `verbs_by_certificate` adds the extender's verbs, for callers whose certificate the listener has verified.
     """
     reading, reception = Reading(), _Reception(rights)
+    followers: Counter[str] = Counter()
 
     async def explain_pod(request: web.Request) -> web.Response:
         namespace, name = _one(request, "namespace", _NAMESPACE), _one(request, "pod", _POD)
@@ -67,8 +73,23 @@ def outside_app(desk: Desk, rights: Rights, *, verbs_by_certificate: bool) -> we
 
     async def view(request: web.Request) -> web.Response:
         asked = [_at_most_once(request, field) for field in ("epoch", "since", "wait")]
-        await reception.reader_of_nodes(request, "list")
-        return response(await desk.view(*asked))
+        user = await reception.reader_of_nodes(request, "list")
+        if not asked[-1]:
+            return response(await desk.view(*asked))
+        if followers[user.name] >= FOLLOWERS_OF_ONE:
+            raise NotAnswered(
+                429,
+                f"{user.name!r:.200} waits for news {FOLLOWERS_OF_ONE} times already, which is the most; wait for an "
+                "answer, or ask without wait",
+                Retry_After="1",
+            )
+        followers[user.name] += 1
+        try:
+            return response(await desk.view(*asked))
+        finally:
+            followers[user.name] -= 1
+            if not followers[user.name]:
+                del followers[user.name]
 
     async def view_node(request: web.Request) -> web.Response:
         name, pod = request.path.rpartition("/")[2], _at_most_once(request, "pod")
@@ -168,7 +189,7 @@ class _Reception:
                 raise _lacking(user, f"get pods in namespace {namespace!r}", request.path)
         return Caller(user.name, await self._rights.may(user, "list", "pods"), frozenset(namespaces))
 
-    async def reader_of_nodes(self, request: web.Request, verb: str) -> None:
+    async def reader_of_nodes(self, request: web.Request, verb: str) -> User:
         """Somebody who may read nodes, and pods of every namespace: both are told of."""
         rights = ((verb, "nodes"), ("list", "pods"))
         both = f"{verb} nodes and list pods of all namespaces"
@@ -176,6 +197,7 @@ class _Reception:
         for right in rights:
             if not await self._rights.may(user, *right):
                 raise _lacking(user, both, request.path)
+        return user
 
     async def scraper(self, request: web.Request) -> None:
         """Somebody who may read metrics."""

@@ -13,11 +13,11 @@ import msgspec
 
 from tangram.units.memory import GIB, Bytes, rough_memory_text
 from tangram.web.picture import Picture, Sums
-from tangram.web.rendering import percent_text
+from tangram.web.rendering import NOTHING, percent_text
 from tangram.web.sight import Sight
 from tangram.web.tiles import book_of
 
-UNKNOWN: Final = "-"
+UNKNOWN: Final = NOTHING
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,13 +25,17 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     pods: int
     """That hold cards."""
     waiting: int
-    more_waiting: bool
-    """There are others, of whom the scheduler does not tell one by one."""
     fragmented: float | None
     """Share of what is idle; None where nobody knows what the next pod is like."""
+    told: bool = True
+    """False before the scheduler has said anything: then nothing is known, and not even that there is nothing."""
 
     def texts(self) -> dict[str, str]:
         """By the name of the figure, as `data-figure` in the page has it."""
+        texts = self._texts()
+        return texts if self.told else dict.fromkeys(texts, UNKNOWN)
+
+    def _texts(self) -> dict[str, str]:
         sums = self.sums
         return {
             "nodes": f"{sums.nodes:,}",
@@ -42,7 +46,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
             "compute": percent_text(_share(sums.compute_used, sums.compute)),
             "compute_of": f"{_plain(sums.compute_used)} / {_plain(sums.compute)}",
             "pods": f"{self.pods:,}",
-            "waiting": f"{self.waiting:,}{'+' if self.more_waiting else ''}",
+            "waiting": f"{self.waiting:,}",
             "unhealthy": f"{sums.cards_unhealthy:,}",
             "cordoned": f"{sums.cards_cordoned:,}",
             "fragmented": UNKNOWN if self.fragmented is None else percent_text(self.fragmented),
@@ -63,13 +67,13 @@ def figures(picture: Picture, sight: Sight) -> Figures:
     return Figures(
         sums=picture.sums if sight.nodes else book.sums(sight),
         pods=sum(pods for namespace, pods in book.pods.items() if sight.of_namespace(namespace)),
-        waiting=len(picture.waiting)
+        waiting=len(picture.waiting) + picture.untold_waiting
         if sight.everything
         else sum(sight.of_pod(pod.pod) for pod in picture.waiting.values()),
-        more_waiting=sight.everything and picture.untold_waiting > 0,
         fragmented=room.fragmented / room.idle
         if sight.nodes and room is not None and room.shapes and room.idle > 0
         else None,
+        told=picture.version > 0,
     )
 
 

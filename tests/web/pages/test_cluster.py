@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from builders.dashboards import (
 )
 from tangram.reports.status_shape import CORDONED, NOT_READY, UNHEALTHY
 from tangram.reports.view_shape import IdleRoom, WaitingPod
+from tangram.web.figures import UNKNOWN
 from tangram.web.language import Language
 from tangram.web.pages import cluster, cluster_tiles
 from tangram.web.rendering import Rendering
@@ -136,7 +138,7 @@ def test_a_tenant_sees_their_pods_the_nodes_of_these_and_nothing_else() -> None:
     assert figure(text, "cards") == "4"
     assert figure(text, "pods") == "1"
     assert figure(text, "waiting") == "1"
-    assert figure(text, "fragmented") == "-"
+    assert figure(text, "fragmented") == UNKNOWN
     assert "kubectl get pods -o wide -n research" in text
 
 
@@ -205,7 +207,25 @@ def test_no_address_breaks_the_page_or_gets_markup_into_it(query: dict[str, str]
 
 
 def test_nothing_is_promised_before_everything_was_told() -> None:
-    assert "still being read" in html(FakeKnown())
+    text = html(FakeKnown())
+    assert "still being read" in text
+    assert {figure(text, name) for name in ("cards", "free", "waiting", "unhealthy")} == {UNKNOWN}
+    assert "Nobody waits" not in text
+
+
+def test_an_empty_cluster_says_what_to_do_next() -> None:
+    over = FakeKnown()
+    over.picture.take(view())
+    assert "The Health page says what the agents lack" in html(over)
+    assert figure(html(over), "cards") == "0"
+    assert "Nobody waits" in html(over)
+
+
+def test_all_who_wait_are_counted_also_those_who_are_not_named() -> None:
+    over = known()
+    named = len(over.picture.waiting)
+    over.picture.take(msgspec.structs.replace(view(version=over.picture.told + 1), untold_waiting=500))
+    assert figure(html(over), "waiting") == f"{named + 500}"
 
 
 def test_browsers_are_told_the_headline_with_the_tiles() -> None:

@@ -125,3 +125,9 @@ async def test_nodes_that_could_not_be_read_are_named_until_they_can_be() -> Non
     assert known.picture.unread == odd
     known.picture.take(msgspec.structs.replace(view(version=5, at=NOW + 2), unread={}))
     assert "is no JSON" not in (await page_of(known))[1]
+
+
+async def test_nothing_is_called_healthy_before_the_scheduler_has_told_of_it() -> None:
+    _, text = await page_of(FakeKnown())
+    assert "Every card is healthy" not in text
+    assert text.count("Not known yet") == 2

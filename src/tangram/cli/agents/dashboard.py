@@ -43,7 +43,10 @@ class ProxyArguments:
     proxy_name: Annotated[
         tuple[str, ...],
         Parameter(
-            metavar="NAME", show_default=False, help="Common names of those certificates; any if none."
+            metavar="NAME",
+            negative="",
+            show_default=False,
+            help="Common names of those certificates; any if none.",
         ),
     ] = ()
     proxy_headers: Annotated[

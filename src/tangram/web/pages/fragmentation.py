@@ -135,12 +135,12 @@ def _cards_chart(language: Language, way: _Way) -> Chart:
     told = said(
         language,
         "fragmentation.cards_told",
-        used=f"{last.used:,.1f}",
+        taken=f"{_taken(last):,.1f}",
         usable=f"{max(0.0, last.idle - last.fragmented):,.1f}",
         lost=f"{last.fragmented:,.1f}",
     )
     figures = [
-        Figures(said(language, "fragmentation.used"), [point.used for point in points]),
+        Figures(said(language, "fragmentation.taken"), [_taken(point) for point in points]),
         Figures(
             said(language, "fragmentation.usable"),
             [max(0.0, point.idle - point.fragmented) for point in points],
@@ -159,3 +159,8 @@ def _cards_chart(language: Language, way: _Way) -> Chart:
         text=lambda value: f"{value:,.1f}",
         stacked=True,
     )
+
+
+def _taken(point: Point) -> float:
+    """What is not idle. Not what is charged: of a slice that is the larger of its shares, and would add up to more."""
+    return max(0.0, point.cards - point.idle)

@@ -32,6 +32,7 @@ async def page(asked: Asked, known: Known) -> Shown:
         },
         "most": MOST_ROWS,
         "sums": known.picture.sums,
+        "told": known.picture.version > 0,
         "unread": known.picture.unread,
         "moments": known.history.health_moments(MOST_MOMENTS),
         "begun": known.history.begun,

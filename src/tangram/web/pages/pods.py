@@ -83,6 +83,7 @@ async def page(asked: Asked, known: Known) -> Shown:
             "waiting": _sheet(waiting, wanted.waiting),
             "placed": _sheet(placed, wanted.page),
             "untold": picture.untold_waiting if sight.everything else 0,
+            "told": picture.version > 0,
             "memory_text": memory_text,
             "ranges": ranges,
         },

@@ -208,6 +208,7 @@ function apply() {
   const layout = `tiles size-${sizeFor(shown.length)} rows-${Math.min(4, Math.ceil(most / IN_A_ROW))}`;
   found.textContent = found.dataset.text.replace("{found}", number.format(shown.length)).replace("{all}", number.format(names.length));
   none.hidden = shown.length > 0;
+  none.textContent = names.length ? none.dataset.noMatch : none.dataset.none;
   news += 1;
   if (laidOut !== `${layout} ${shown.length}`) {
     laidOut = `${layout} ${shown.length}`;
@@ -298,7 +299,7 @@ function headline(told) {
       const at = place.querySelector("a") ?? place;
       if (at.textContent !== text) at.textContent = text;
       const alarm = place.closest("[data-alarm]");
-      if (alarm?.dataset.alarm === name) alarm.dataset.quiet = text === "0" ? "yes" : "no";
+      if (alarm?.dataset.alarm === name) alarm.dataset.quiet = text === "0" || text === "–" ? "yes" : "no";
     }
   }
   for (const [name, share] of Object.entries(told.shares ?? {})) {

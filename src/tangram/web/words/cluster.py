@@ -37,6 +37,10 @@ WORDS: Final[Words] = {
         "There is no node with cards that you may see.",
         "没有您可以查看的 GPU 节点。",
     ),
+    "cluster.none_at_all": (
+        "No node offers cards yet. The Health page says what the agents lack; docs/install.md says how they come.",
+        "尚无节点提供卡。“健康”页面列出所缺的组件，安装方法见 docs/install.md。",
+    ),
     "cluster.reading": ("Nodes are still being read …", "正在读取节点……"),
     "cluster.page": ("Page {page} of {pages}", "第 {page} 页，共 {pages} 页"),
     "cluster.wrong.legal": (
@@ -52,6 +56,7 @@ WORDS: Final[Words] = {
         "{field} 以“{value}”开头，超出名称长度上限，已忽略。",
     ),
     "cluster.legend": ("How to read a card", "图例"),
+    "cluster.legend.free_of_all": ("free cards, of all cards of the node", "空闲卡数 / 该节点总卡数"),
     "cluster.legend.memory": ("height: memory given", "高度：已分配显存"),
     "cluster.legend.compute": ("inner bar: compute given", "内条：已分配算力"),
     "cluster.legend.free": ("free", "空闲"),

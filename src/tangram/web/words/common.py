@@ -42,6 +42,10 @@ WORDS: Final[Words] = {
         "nothing newer has been heard from the scheduler.",
         "此后没有收到调度器的新数据。",
     ),
+    "common.not_told": (
+        "Not known yet: the scheduler has not told anything.",
+        "尚不清楚：还没有收到调度器的数据。",
+    ),
     "common.nothing_yet": ("The scheduler has not told anything yet.", "尚未收到调度器的任何数据。"),
     "common.pod_of_others": ("a pod of another namespace", "其他命名空间的 Pod"),
     "common.foot": (

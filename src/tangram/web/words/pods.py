@@ -11,6 +11,7 @@ WORDS: Final[Words] = {
     "pods.waiting": ("Waiting for cards", "等待分配的 Pod"),
     "pods.waiting_none": ("No pod waits for cards.", "没有 Pod 在等待卡。"),
     "pods.placed": ("On cards", "已占用卡的 Pod"),
+    "pods.try": ("See where one would go", "看看 Pod 会被放到哪里"),
     "pods.placed_none": ("No pod holds a card.", "没有 Pod 占用卡。"),
     "pods.none_found": ("No pod matches.", "没有匹配的 Pod。"),
     "pods.waiting_region": ("Pods that wait", "等待中的 Pod 列表"),

@@ -28,6 +28,7 @@ from tangram.reports.status_shape import (
     FREE,
     NOT_READY,
     READY,
+    TERMINATING,
     UNHEALTHY,
     USED,
     CardStatus,
@@ -40,7 +41,6 @@ from tangram.units.ids import CardUuid, PodUid, natural_key
 
 _CLASSES: Final = [(str(each), CLASS_NUMBER[each]) for each in AppClass]
 _NOT_READY_TAINTS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-_TERMINATING: Final = "Terminating"
 _NO_PHASES: Final[Mapping[PodUid, str]] = {}
 
 
@@ -60,7 +60,7 @@ class Scene(NamedTuple):
 
 def status_of(scene: Scene, *, namespace: str | None = None) -> StatusReport:
     """The whole cluster; with a namespace, no pods but its own are named."""
-    phases = {pod.ref.uid: _TERMINATING if pod.terminating else str(pod.phase) for pod in scene.pods}
+    phases = {pod.ref.uid: TERMINATING if pod.terminating else str(pod.phase) for pod in scene.pods}
     everything = sorted(scene.ledger.nodes(), key=lambda node: natural_key(node.name))
     nodes = [node_status(scene.ledger, node, phases, namespace) for node in everything if node.cards]
     asked = [each for each in scene.pending if namespace in (None, each[0].namespace)]

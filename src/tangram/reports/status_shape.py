@@ -23,6 +23,7 @@ FREE: Final = "free"
 USED: Final = "used"
 
 UNKNOWN_PHASE: Final = ""
+TERMINATING: Final = "Terminating"
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool
     """It holds the card by itself, whatever it uses of it."""
     phase: str = UNKNOWN_PHASE
-    """As Kubernetes says it, or `Terminating`; empty where a cluster file says nothing of it."""
+    """As Kubernetes says it, or `Terminating`; empty where a cluster file says nothing of it. A scheduler's view says
+    `Terminating` or nothing."""
     guessed: bool = False
     """Nobody wrote down which cards it has."""
     slots: int = 1

@@ -111,6 +111,25 @@ async def test_whoever_waits_hears_of_a_change_at_once_and_else_nothing_in_the_e
 
 
 @virtually
+async def test_a_pod_that_is_being_deleted_says_so_for_as_long_as_it_holds_its_cards() -> None:
+    world = World(node("a"))
+    follower = Follower(world)
+    world.create(pod("p"))
+    await world.schedule("p")
+    await follower.everything()
+    world.pods["default", "p"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    world.hear("default", "p")
+    (told,) = (await follower.ask()).nodes
+    assert [each.phase for card in told.cards for each in card.holders] == ["Terminating"]
+    assert (await follower.ask()).nodes == []
+    detail = await follower.viewing.node("a")
+    assert b"Terminating" in detail.body
+    world.delete("p")
+    (told,) = (await follower.ask()).nodes
+    assert told.cards_free == 2
+
+
+@virtually
 async def test_a_node_that_goes_or_loses_its_cards_is_gone() -> None:
     world = World(node("a"), node("b"), node("c"))
     follower = Follower(world)

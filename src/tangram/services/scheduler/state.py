@@ -64,6 +64,8 @@ class State:
         self.reservations: Final = Reservations(self.ledger, clock, times)
         self.waiting: Final[dict[PodUid, Seen]] = {}
         """Pods of ours without a node, in the order in which they were first seen."""
+        self.leaving: Final[dict[PodUid, NodeName]] = {}
+        """Pods with a node that are being deleted: they hold what they hold until they are gone."""
         self.gangs: Final = GangIndex()
         self.coexistence: Final = Coexistence()
         self.problems: Final[dict[NodeName, tuple[str, ...]]] = {}
@@ -215,6 +217,8 @@ class State:
             self._wait(change.key, new)
             return
         self.waiting.pop(uid, None)
+        if new.terminating:
+            self.leaving[uid] = new.node
         self._by_name[change.key] = new
         self.reservations.bound(uid)
         self.gangs.note(new, has_node=True)
@@ -262,6 +266,7 @@ class State:
 
     def _gone(self, key: Key, uid: PodUid) -> None:
         self.waiting.pop(uid, None)
+        self.leaving.pop(uid, None)
         self.coexistence.forget(uid)
         self.reservations.forget(uid)
         self.ledger.remove(uid)

@@ -7,6 +7,7 @@ from tangram.engine.hostrules import taint_text
 from tangram.model.nodes import Node
 from tangram.model.topology import PcieLevel
 from tangram.reports.status import node_status
+from tangram.reports.status_shape import TERMINATING
 from tangram.reports.view_shape import CardSet, LinkView, NodeDetail
 from tangram.reports.weighing import card_sets
 from tangram.services.scheduler.state import State
@@ -22,7 +23,7 @@ def node_detail(state: State, name: str, pod: str, at: float) -> NodeDetail | st
         return f"cannot tell of node {name}: {why}; 'tangram status' lists the nodes with cards"
     return NodeDetail(
         at=at,
-        node=node_status(ledger, node),
+        node=node_status(ledger, node, dict.fromkeys(state.leaving, TERMINATING)),
         links=_links(node),
         links_known=node.topology is not None,
         labels=dict(node.labels),

@@ -23,7 +23,7 @@ from tangram.engine.frag import FragScores
 from tangram.engine.room import Room, room_of
 from tangram.reports.expecting import shapes_there
 from tangram.reports.status import node_status
-from tangram.reports.status_shape import NodeStatus
+from tangram.reports.status_shape import TERMINATING, NodeStatus
 from tangram.reports.view_shape import (
     LONGEST_WAIT_S,
     MOST_NODES,
@@ -40,7 +40,7 @@ from tangram.services.scheduler.verdicts import Verdicts
 from tangram.services.scheduler.view_changes import Entry, Versions
 from tangram.services.scheduler.view_node import node_detail
 from tangram.services.scheduler.view_waiting import ViewOfWaiting
-from tangram.units.ids import NodeName
+from tangram.units.ids import NodeName, PodUid
 
 LOOK_S: Final = 0.25
 """How often a follower who waits is looked after."""
@@ -94,6 +94,7 @@ class Viewing:
         self._edition = -1
         self._ledger_clock = -1
         self._roster = -1
+        self._leaving: frozenset[PodUid] = frozenset()
         self._looked = float("-inf")
         self._room: IdleRoom | None = None
         self._room_begun = float("-inf")
@@ -172,7 +173,13 @@ class Viewing:
                 self._unread, self._unread_version = unread, self._next()
 
     def _look_at_nodes(self) -> None:
-        ledger = self._state.ledger
+        ledger, leaving = self._state.ledger, self._state.leaving
+        if leaving.keys() != self._leaving:
+            # The books are the same until the pod is gone; what is told of it is not.
+            for uid in leaving.keys() - self._leaving:
+                if leaving[uid] in self._nodes:
+                    self._nodes.changed(leaving[uid])
+            self._leaving = frozenset(leaving)
         if ledger.clock == self._ledger_clock:
             return
         for name in ledger.changed_after(self._ledger_clock):
@@ -266,10 +273,11 @@ class Viewing:
     async def _told(self, changed: list[Entry[NodeName]]) -> tuple[list[NodeStatus], list[str]]:
         ledger = self._state.ledger
         told: list[NodeStatus] = []
+        phases = dict.fromkeys(self._state.leaving, TERMINATING)
         for at, each in enumerate(changed, 1):
             node = None if each.gone else ledger.node(each.key)
             if node is not None and node.cards:
-                told.append(node_status(ledger, node))
+                told.append(node_status(ledger, node, phases))
             if at % PIECE == 0:
                 await asyncio.sleep(0)
         return told, [str(each.key) for each in changed if each.gone]

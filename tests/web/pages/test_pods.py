@@ -180,6 +180,12 @@ async def test_an_empty_cluster_says_so() -> None:
     assert "No pod holds a card." in text
 
 
+async def test_a_column_that_nothing_would_stand_in_is_left_out() -> None:
+    assert '<th scope="col">State</th>' in await html(cluster())
+    untold = FakeKnown(node("gpu-1", card(0, held("research/train", whole=True, phase=""))))
+    assert '<th scope="col">State</th>' not in await html(untold)
+
+
 def test_the_moment_is_another_when_pods_come_or_go_and_not_when_a_card_fails() -> None:
     known = cluster()
     first = moment(asked(), known)

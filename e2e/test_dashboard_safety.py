@@ -165,7 +165,8 @@ async def test_two_hundred_strange_questions_and_bodies_are_all_answered_without
         assert token is not None
         for number in range(200):
             fields = [(dice.choice(FIELDS), value()) for _ in range(dice.randrange(5))]
-            limit = aiohttp.ClientTimeout(total=5)
+            limit = aiohttp.ClientTimeout(total=20)
+            path = ""
             try:
                 if number % 4:
                     path = f"{odd_path()}?{urlencode(fields)[:7000]}"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from builders.dashboards import card, held, node, view
 from tangram.reports.status_shape import CORDONED, READY, UNHEALTHY, NodeStatus
+from tangram.reports.view_shape import WaitingPod
 from tangram.web.picture import Picture, sums_of
 from tangram.web.placed import placed_of, placed_on
 from tangram.web.sight import Sight
@@ -51,6 +52,26 @@ sights = st.builds(
     nodes=st.booleans(),
     namespaces=st.frozensets(st.sampled_from(NAMESPACES)),
 )
+
+
+def waits(number: int) -> WaitingPod:
+    namespace = NAMESPACES[number % len(NAMESPACES)]
+    return WaitingPod(pod=f"{namespace}/late-{number}", uid=f"late-{number}", since=1.0)
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(0, 6)), st.sets(st.integers(0, 6))), max_size=6), sights)
+def test_pods_that_wait_are_counted_as_far_as_they_are_seen(
+    story: list[tuple[set[int], set[int]]], sight: Sight
+) -> None:
+    picture = Picture()
+    for step, (come, go) in enumerate(story, 1):
+        before, at = dict(picture.waiting), picture.waiting_moved(sight)
+        gone = [f"late-{number}" for number in sorted(go - come)]
+        picture.take(view(waiting=[waits(each) for each in sorted(come)], gone_waiting=gone, version=step))
+        seen = [uid for uid, pod in picture.waiting.items() if sight.of_pod(pod.pod)]
+        assert picture.waiting_in(sight) == len(seen)
+        if picture.waiting_moved(sight) == at:
+            assert seen == [uid for uid, pod in before.items() if sight.of_pod(pod.pod)]
 
 
 def put(picture: Picture, step: int, told: list[NodeStatus], gone: set[str]) -> None:

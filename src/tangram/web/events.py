@@ -30,6 +30,8 @@ MOST_OF_ONE: Final = 32
 """Of one person: otherwise one of them could keep everybody else from following anything."""
 TOGETHER_S: Final = 0.3
 """Changes that come within this time are told together."""
+PAGES_S: Final = 0.6
+"""And pages are made again no more often than this, for all who show one at once."""
 LOOK_S: Final = 1.0
 """How often it is looked whether anybody went away, or the picture went stale."""
 HEARTBEAT_S: Final = 15.0
@@ -120,6 +122,7 @@ class Hub:
 
     async def run(self) -> None:
         """Look for ever."""
+        told = float("-inf")
         while True:
             with suppress(TimeoutError):
                 # While nobody looks there is nothing to look for.
@@ -127,11 +130,22 @@ class Hub:
                     await self._changed.wait()
             self._changed.clear()
             if self._streams:
-                self.look()
+                now = asyncio.get_running_loop().time()
+                due = now - told >= PAGES_S
+                if self.look(pages=due):
+                    told = now
+                elif not due:
+                    # Whatever is not told now is told next time.
+                    self._changed.set()
             await asyncio.sleep(TOGETHER_S)
 
-    def look(self) -> None:
-        """Tell everybody whose page would look different now."""
+    def look(self, *, pages: bool = True) -> bool:
+        """Tell everybody whose page would look different now; without `pages` only of tiles.
+
+        Whether a page was to be made again: that costs more than anything else here, and is the cheaper the more
+        browsers ask for the same at once.
+        """
+        anything = False
         picture, now = self._known.picture, self._clock()
         stale = picture.stale(now), picture.trouble
         moments: dict[Hashable, Hashable] = {}
@@ -141,19 +155,14 @@ class Hub:
                 stream.end("the browser went away")
                 continue
             try:
-                self._look_for(stream, now, stale, moments, tiles)
+                self._tell_tiles(stream, tiles)
+                anything = (pages and self._look_for(stream, now, stale, moments)) or anything
             except Exception:  # noqa: BLE001 - one page's fault is no other page's
                 _log.exception("a page that somebody shows could not be looked at: %s", stream.page.path)
                 stream.end("it could not be looked at")
+        return anything
 
-    def _look_for(
-        self,
-        stream: Stream,
-        now: float,
-        stale: Hashable,
-        moments: dict[Hashable, Hashable],
-        tiles: dict[tuple[Sight, int], bytes],
-    ) -> None:
+    def _tell_tiles(self, stream: Stream, tiles: dict[tuple[Sight, int], bytes]) -> None:
         version, sight = self._known.picture.version, stream.asked.viewer.sight
         if stream.page.tiles is not None and version != stream.version:
             key = sight, stream.version
@@ -164,10 +173,16 @@ class Hub:
             if tiles[key]:
                 stream.tell(tiles[key])
         stream.version = version
+
+    def _look_for(
+        self, stream: Stream, now: float, stale: Hashable, moments: dict[Hashable, Hashable]
+    ) -> bool:
         moment = (stale, self._moment(stream, now, moments))
-        if stream.seen is not None and moment != stream.seen:
+        changed = stream.seen is not None and moment != stream.seen
+        if changed:
             stream.tell(self._event("changed", b""))
         stream.seen = moment
+        return changed
 
     def _moment(self, stream: Stream, now: float, moments: dict[Hashable, Hashable]) -> Hashable:
         asked = stream.asked

@@ -67,9 +67,7 @@ def figures(picture: Picture, sight: Sight) -> Figures:
     return Figures(
         sums=picture.sums if sight.nodes else book.sums(sight),
         pods=sum(pods for namespace, pods in book.pods.items() if sight.of_namespace(namespace)),
-        waiting=len(picture.waiting) + picture.untold_waiting
-        if sight.everything
-        else sum(sight.of_pod(pod.pod) for pod in picture.waiting.values()),
+        waiting=picture.waiting_in(sight) + (picture.untold_waiting if sight.everything else 0),
         fragmented=room.fragmented / room.idle
         if sight.nodes and room is not None and room.shapes and room.idle > 0
         else None,

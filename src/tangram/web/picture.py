@@ -7,6 +7,7 @@ answers it stays as it was, and says how old it is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Final
@@ -87,6 +88,7 @@ class Picture:
         """By node, those that changed last at the end."""
         self._waiting_version = 0
         self._waiting_versions: dict[str, int] = {}
+        self._waiting_pods: Counter[str] = Counter()
         self._sums = Sums()
 
     @property
@@ -106,6 +108,12 @@ class Picture:
     def waiting_version(self) -> int:
         """At which `version` the pods that wait were last others."""
         return self._waiting_version
+
+    def waiting_in(self, sight: Sight) -> int:
+        """How many pods that wait may be seen."""
+        if sight.everything:
+            return len(self.waiting)
+        return sum(self._waiting_pods[namespace] for namespace in sight.namespaces)
 
     def waiting_moved(self, sight: Sight) -> int:
         """The same for those of them that may be seen."""
@@ -161,9 +169,11 @@ class Picture:
         if waiting:
             self._waiting_version = self.version
         for before, after in waiting:
-            for pod in (before, after):
+            for pod, sign in ((before, -1), (after, 1)):
                 if pod is not None:
-                    self._waiting_versions[pod.pod.partition("/")[0]] = self.version
+                    namespace = pod.pod.partition("/")[0]
+                    self._waiting_versions[namespace] = self.version
+                    self._waiting_pods[namespace] += sign
         self.complete = self.complete or not view.more
         change = Change(
             version=self.version,

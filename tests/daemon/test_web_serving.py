@@ -15,7 +15,7 @@ from tangram.daemon import web_connections, web_serving
 from tangram.daemon.certificates import issue, server_context
 from tangram.daemon.endpoints import Address
 from tangram.daemon.errors import SettingError
-from tangram.daemon.web_asking import application
+from tangram.daemon.web_asking import Reading, application
 from tangram.daemon.web_serving import serving_app
 
 HERE = Address("127.0.0.1", 0)
@@ -96,6 +96,41 @@ async def test_the_longest_quiet_leave_when_it_is_full_and_those_being_answered_
         wait.set()
         assert await busy == (200, b"hello")
         for _reader, writer in quiet:
+            writer.close()
+
+
+async def test_bodies_that_never_come_make_room_for_others_and_those_that_came_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(web_connections, "GRACE_S", 0.05)
+    wait, reading = asyncio.Event(), Reading()
+
+    async def taken(request: web.Request) -> web.Response:
+        body = await reading.body(request, 100)
+        await wait.wait()
+        return web.Response(body=body)
+
+    app = application({"/": {"POST": taken}, "/now": {"GET": greeting_now}})
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+    async with serving(app, connections=3) as address:
+        whole, slow = [await asyncio.open_connection(address.host, address.port) for _ in range(2)]
+        whole[1].write(head + b"bo")
+        await asyncio.sleep(0.02)
+        whole[1].write(b"dy")
+        slow[1].write(head + b"b")
+        await asyncio.sleep(0.02)
+        many = [await asyncio.open_connection(address.host, address.port) for _ in range(20)]
+        for _reader, writer in many:
+            writer.write(head + b"b")
+        for _ in range(5):
+            async with asyncio.timeout(5):
+                assert await ask(address, "/now") == (200, b"now")
+        async with asyncio.timeout(5):
+            assert await slow[0].read() == b"", "shown out"
+        wait.set()
+        async with asyncio.timeout(5):
+            assert (await whole[0].readuntil(b"body")).startswith(b"HTTP/1.1 200")
+        for _reader, writer in (whole, slow, *many):
             writer.close()
 
 

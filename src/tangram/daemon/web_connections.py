@@ -2,8 +2,9 @@
 
 A connection costs memory (under TLS a quarter of a mebibyte) and anybody can open one. So there are so many at most,
 and when another one comes, whoever has been quiet for longest leaves for it: somebody who opened a connection and asks
-nothing, or asks very slowly, is quiet, and an honest client only connects anew. A question that is being answered is
-never given up, and nobody is shown out who has hardly come in; the next one waits in the system's queue meanwhile.
+nothing, or asks very slowly, its body included, is quiet, and an honest client only connects anew. A question that came
+whole is never given up while it is answered, and nobody is shown out who has hardly come in; the next one waits in the
+system's queue meanwhile.
 """
 
 from __future__ import annotations
@@ -63,9 +64,14 @@ class Connections:
             # A queue that never empties must not keep everybody else from the loop.
             await asyncio.sleep(0)
 
+    def ask(self, protocol: web.RequestHandler) -> None:
+        """A question has begun to come: the rest of it may take as long as anybody's silence."""
+        self._unasked.discard(protocol)
+        if self._quiet.pop(protocol, None) is not None:
+            self._quiet[protocol] = (_now(), protocol.force_close)
+
     def begin(self, protocol: web.RequestHandler) -> None:
         """A question came whole, and will be answered."""
-        self._unasked.discard(protocol)
         if self._quiet.pop(protocol, None) is not None:
             self._busy.add(protocol)
 

@@ -96,13 +96,20 @@ async def serving_app(
 
 
 def _around(rooms: Sequence[Connections]) -> Middleware:
-    """Around every question: who asks is busy until the answer is out, and has so long to read it."""
+    """Around every question: who has asked it whole is busy until the answer is out, and has so long to read it."""
 
     @web.middleware
     async def around(request: web.Request, handler: Handler) -> web.StreamResponse:
         protocol = request.protocol
+        answered = False
+
+        def came_whole() -> None:
+            for room in () if answered else rooms:
+                room.begin(protocol)
+
         for room in rooms:
-            room.begin(protocol)
+            room.ask(protocol)
+        request.content.on_eof(came_whole)
         try:
             response = await handler(request)
             try:
@@ -115,6 +122,7 @@ def _around(rooms: Sequence[Connections]) -> Middleware:
                 raise ConnectionResetError("the answer was not read") from None
             return response
         finally:
+            answered = True
             for room in rooms:
                 room.end(protocol)
 

@@ -17,7 +17,7 @@ WORDS: Final[Words] = {
     "cordon.nothing": ("It was so before; nothing changed.", "之前已是该状态，没有更改。"),
     "cordon.told": (
         "An event on the node and the dashboard's log say that {user} did it.",
-        "节点事件和控制台日志会记录操作者 {user}。",
+        "节点事件和仪表盘日志会记录操作者 {user}。",
     ),
     "cordon.card": ("Card", "卡"),
     "cordon.pods": ("On the card", "卡上的 Pod"),
@@ -29,7 +29,7 @@ WORDS: Final[Words] = {
     "cordon.back": ("Go to the node", "返回节点"),
     "error.code.may-not-act": (
         "You cannot change anything here: the dashboard must run with --actions, and you must be able to patch nodes.",
-        "您不能在此进行更改：控制台需以 --actions 启动，且您的账号需有 patch 节点的权限。",
+        "您不能在此进行更改：仪表盘需以 --actions 启动，且您的账号需有 patch 节点的权限。",
     ),
 }
 

@@ -19,7 +19,7 @@ WORDS: Final[Words] = {
     ),
     "error.code.failed": (
         "The dashboard failed while it made this page; its log says why. Try again, or go to another page.",
-        "生成此页面时控制台出错，原因见其日志。请重试，或打开其他页面。",
+        "生成此页面时仪表盘出错，原因见其日志。请重试，或打开其他页面。",
     ),
     "error.back": ("Go to the cluster", "返回集群页"),
 }

@@ -13,13 +13,13 @@ WORDS: Final[Words] = {
     "sign_in.token": ("Kubernetes token", "Kubernetes 令牌"),
     "sign_in.hint": (
         "It is sent once, kept in the dashboard's memory until you sign out, and written nowhere.",
-        "令牌只发送一次，仅在您退出前保存在控制台内存中，不会写入任何地方。",
+        "令牌只发送一次，仅在您退出前保存在仪表盘内存中，不会写入任何地方。",
     ),
     "sign_in.make": ("Make one for a service account of yours:", "为您的服务账号创建令牌："),
     "sign_in.send": ("Sign in", "登录"),
     "sign_in.why.unknown": (
         "This session is not known any more: the dashboard was started anew. Sign in again.",
-        "此会话已失效：控制台已重启。请重新登录。",
+        "此会话已失效：仪表盘已重启。请重新登录。",
     ),
     "sign_in.why.idle": (
         "You were signed out after an hour without a request. Sign in again.",
@@ -52,7 +52,7 @@ WORDS: Final[Words] = {
     ),
     "error.code.form-origin": (
         "The form does not come from this dashboard's own pages, and nothing was done. Open the page here instead.",
-        "该表单不是从本控制台的页面提交的，未做任何更改；请在此打开页面后再提交。",
+        "该表单不是从本仪表盘的页面提交的，未做任何更改；请在此打开页面后再提交。",
     ),
     "error.code.wrong-header": (
         "The token in the Authorization header is not one of this cluster, or has ended; send another one, or none.",

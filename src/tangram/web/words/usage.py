@@ -41,8 +41,8 @@ WORDS: Final[Words] = {
     ),
     "usage.download": ("Download as CSV", "下载 CSV"),
     "usage.begun": (
-        "Usage has been recorded here since {when}; of the time before nothing is known.",
-        "用量记录始于 {when}，此前的用量未知。",
+        "Usage has been recorded here from the hour of {when} on; of the time before nothing is known.",
+        "用量从 {when} 所在的小时开始记录，此前的用量未知。",
     ),
     "usage.how": ("How use is charged", "计费规则"),
     "usage.how_whole": ("A whole card is one card.", "整卡计为 1 张卡。"),

@@ -133,6 +133,18 @@ def test_a_damaged_file_never_stops_a_start(tmp_path: Path, cut: int, noise: byt
     HistoryFile(path, clock=lambda: NOW + 86_400).load(History())
 
 
+def test_what_lies_in_the_way_is_never_written_through(tmp_path: Path) -> None:
+    """In a folder that others may write to, it may lead to any file of ours."""
+    precious, planted = tmp_path / "precious", tmp_path / ".history.json.new"
+    precious.write_text("mine")
+    planted.symlink_to(precious)
+    _, history = lived()
+    assert file_in(tmp_path).save(history)
+    assert precious.read_text() == "mine"
+    assert not (tmp_path / "history.json").is_symlink()
+    assert not planted.is_symlink()
+
+
 def test_a_folder_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(
         UnusableFileError, match="must be there and be writable; make it, or name another file"

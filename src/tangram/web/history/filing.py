@@ -132,8 +132,10 @@ class HistoryFile:
 
     def _write(self, content: bytes) -> None:
         unfinished = self._path.with_name(f".{self._path.name}.new")
+        # One that is there is of somebody who was killed, or leads where somebody else wants us to write.
+        unfinished.unlink(missing_ok=True)
         try:
-            with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE), "wb") as file:
+            with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

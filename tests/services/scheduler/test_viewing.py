@@ -18,6 +18,7 @@ from tangram.model.pods import PodRef
 from tangram.model.requests import NodePolicy
 from tangram.reports.view_shape import LONGEST_WAIT_S, MOST_NODES, MOST_PODS, NodeDetail, View
 from tangram.services.scheduler.desk import Reply
+from tangram.services.scheduler.explain_turns import Turns
 from tangram.services.scheduler.verdicts import Stage, Verdict, Verdicts
 from tangram.services.scheduler.view_changes import MOST_GONE
 from tangram.services.scheduler.view_unasked import HOLDS_S, PATIENCE_S
@@ -403,3 +404,22 @@ async def test_a_pod_that_kube_scheduler_turns_away_by_itself_has_a_reason_too()
     assert told.sentence == "the only node does not fit: too few cards of the kind asked"
     world.now += HOLDS_S
     assert (await follower.ask()).waiting == []
+
+
+@virtually
+async def test_a_node_in_full_is_worked_out_in_its_turn_like_any_explanation() -> None:
+    world = World(node("one"))
+    turns, order = Turns(), list[str]()
+    viewing = Viewing(
+        world.state, Verdicts(), world.leadership, lambda: world.now, now=lambda: world.now, turns=turns
+    )
+
+    async def explained() -> None:
+        await turns.made(lambda: order.append("explained"))
+
+    async def looked_at() -> None:
+        assert (await viewing.node("one")).status == 200
+        order.append("node")
+
+    await asyncio.gather(explained(), looked_at(), explained())
+    assert order == ["explained", "node", "explained"]

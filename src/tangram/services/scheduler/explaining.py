@@ -73,10 +73,10 @@ class Known(Protocol):
 
 
 class Explaining:
-    def __init__(self, state: Known, verdicts: Verdicts) -> None:
+    def __init__(self, state: Known, verdicts: Verdicts, turns: Turns | None = None) -> None:
         self._state = state
         self._verdicts = verdicts
-        self._turns = Turns()
+        self._turns = turns or Turns()
 
     async def pod(self, namespace: str, name: str, caller: Caller, nodes: Collection[str] = ()) -> Reply:
         """Why that pod waits, or where it went; `nodes` are to be among those reported in full."""

@@ -21,6 +21,7 @@ from tangram.services.scheduler.binding import Binding
 from tangram.services.scheduler.configuration import Configuration, InForce
 from tangram.services.scheduler.copies import Copies
 from tangram.services.scheduler.device_summaries import DeviceSummaries
+from tangram.services.scheduler.explain_turns import Turns
 from tangram.services.scheduler.explaining import Explaining
 from tangram.services.scheduler.exposition import Exposition
 from tangram.services.scheduler.failing import failing
@@ -105,7 +106,8 @@ class Scheduler:
             self.copies.nodes.objects, self._locks, self._waits_for_plugin, self._may_decide
         )
         self.copies.node_listeners.append(self._second_looks.changed)
-        self._viewing: Final = Viewing(self.state, self._verdicts, self.leadership, clock)
+        turns = Turns()
+        self._viewing: Final = Viewing(self.state, self._verdicts, self.leadership, clock, turns=turns)
         self.state.arrived = self._arrived
         self.state.reservations.ended = self._telemetry.promise_ended
         self._exposition: Final = Exposition(
@@ -125,7 +127,7 @@ class Scheduler:
                 preempting=self._preempting,
                 victims=Victims(self.state, self.leadership, self._preempting),
                 second_looks=self._second_looks,
-                explaining=Explaining(self.state, self._verdicts),
+                explaining=Explaining(self.state, self._verdicts, turns),
                 viewing=self._viewing,
                 summaries=DeviceSummaries(self.state.ledger),
                 verdicts=self._verdicts,

@@ -33,6 +33,7 @@ from tangram.reports.view_shape import (
     View,
 )
 from tangram.services.scheduler.desk import Reply
+from tangram.services.scheduler.explain_turns import Turns
 from tangram.services.scheduler.leadership import Leadership
 from tangram.services.scheduler.seen import Waiting
 from tangram.services.scheduler.state import State
@@ -78,8 +79,10 @@ class Viewing:
         clock: Callable[[], float],
         *,
         now: Callable[[], float] = time.time,
+        turns: Turns | None = None,
     ) -> None:
         self._state = state
+        self._turns = turns or Turns()
         self._leadership = leadership
         self._clock = clock
         self._now = now
@@ -141,10 +144,10 @@ class Viewing:
         return await self._answer(heard)
 
     async def node(self, name: str, pod: str = "") -> Reply:
-        """One node in full, with the sets of cards that were weighed for a pod."""
+        """One node in full, with the sets of cards that were weighed for a pod, which may take as long as a reason."""
         if not self._leadership.synced:
             return _refusal(503, "the cluster has not been read yet; ask again in a moment")
-        found = node_detail(self._state, name, pod, self._now())
+        found = await self._turns.made(lambda: node_detail(self._state, name, pod, self._now()))
         if isinstance(found, str):
             return _refusal(404, found)
         return Reply(_encode(found))

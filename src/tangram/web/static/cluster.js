@@ -318,7 +318,7 @@ function flashes(before) {
   }
 }
 
-const early = [];
+let early = [];
 document.addEventListener("tangram:tiles", (event) => {
   const told = JSON.parse(event.detail);
   if (!ready) {
@@ -339,11 +339,23 @@ new ResizeObserver(() => {
   soon();
 }).observe(grid);
 
+async function everything() {
+  try {
+    const answer = await fetch("/cluster.json", { credentials: "same-origin" });
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}
+
+/** All tiles anew; what is told meanwhile comes after them. */
 async function begin() {
-  const answer = await fetch("/cluster.json", { credentials: "same-origin" });
-  if (!answer.ok) return;
-  take(await answer.json());
-  for (const told of early) take(told);
+  ready = false;
+  early = [];
+  const told = await everything();
+  if (told) take(told);
+  else if (!byName.size) return;
+  for (const later of early) take(later);
   // Tiles that the server made are taken over where they are, so that nothing moves.
   for (const item of [...list.children]) {
     const tile = byName.get(item.querySelector(".tile-name").textContent);
@@ -355,4 +367,6 @@ async function begin() {
   apply();
 }
 
+// What is here was told by another process, or for other rights.
+document.addEventListener("tangram:again", begin);
 begin();

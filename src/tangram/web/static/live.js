@@ -6,7 +6,7 @@ import { morph, parsed } from "./morph.js";
 import "./copying.js";
 import "./numbers.js";
 
-const FIRST_WAIT_MS = 1000, LONGEST_WAIT_MS = 30000, WHILE_STALE_MS = 15000, NEXT_FETCH_MS = 400;
+const FIRST_WAIT_MS = 1000, LONGEST_WAIT_MS = 30000, WHILE_STALE_MS = 15000, NEXT_FETCH_MS = 400, LOST_MS = 10000;
 
 const body = document.body;
 const pulse = document.getElementById("pulse");
@@ -116,12 +116,19 @@ function listen() {
     document.dispatchEvent(new CustomEvent("tangram:tiles", { detail: event.data }));
   });
   // Another process answers, or other rights hold: everything may be different, the scripts too.
-  source.addEventListener("again", () => (somethingTyped() ? refresh() : location.reload()));
+  source.addEventListener("again", (event) => {
+    if (!somethingTyped()) {
+      location.reload();
+      return;
+    }
+    main.dataset.stamp = event.lastEventId || main.dataset.stamp;
+    refresh();
+    document.dispatchEvent(new CustomEvent("tangram:again"));
+  });
   source.addEventListener("ended", () => location.reload());
   source.addEventListener("error", () => {
     source.close();
     show("lost");
-    if (Date.now() - heard > 10000) sayLost();
     timer = setTimeout(listen, wait * (0.75 + Math.random() / 2));
     wait = Math.min(wait * 2, LONGEST_WAIT_MS);
   });
@@ -138,6 +145,9 @@ document.addEventListener("visibilitychange", () => {
     listen();
   }
 });
+setInterval(() => {
+  if (!document.hidden && pulse?.dataset.state === "lost" && Date.now() - heard > LOST_MS) sayLost();
+}, FIRST_WAIT_MS);
 setInterval(() => {
   if (!document.hidden && banner?.textContent.trim() && pulse?.dataset.state === "live") refresh();
 }, WHILE_STALE_MS);

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tangram.daemon.yaml_text import UnreadableYaml, line_too_many, parse_document
+from tangram.daemon.yaml_text import MOST_DEPTH, UnreadableYaml, line_too_deep, line_too_many, parse_document
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,13 @@ def test_values_are_counted_before_they_are_made() -> None:
     assert line_too_many(text, 10) is None
     assert line_too_many(text, 9) == 2
     assert line_too_many(text, 0) == 1
+
+
+def test_what_is_too_deep_is_not_looked_at_to_its_end() -> None:
+    """At its end there is an error, which would be raised."""
+    text = "[" * (MOST_DEPTH + 1) + "}"
+    assert line_too_many(text, 10 * MOST_DEPTH) is None
+    assert line_too_deep(text) == 1
 
 
 def test_what_is_merged_and_overridden_is_no_key_that_stands_twice() -> None:

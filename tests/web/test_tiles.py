@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from builders.dashboards import EVERYTHING, GIB, card, held, node, view
 from tangram.reports.status_shape import CORDONED, NOT_READY, UNHEALTHY, NodeStatus
+from tangram.web import picture as picture_module
 from tangram.web.picture import Picture
+from tangram.web.placed import placed_of
 from tangram.web.sight import Sight
 from tangram.web.tile_telling import told_since, told_whole
 from tangram.web.tiles import CARD_STATES, MODES, Cell, book_of, tile_of
@@ -180,6 +182,21 @@ def test_who_comes_back_after_too_many_departures_is_told_everything(monkeypatch
     picture.take(view(gone=["gpu-7"], version=3))
     told = loaded(told_since(picture, TENANT, seen))
     assert (told["whole"], names(told)) == (True, [])
+
+
+def test_names_of_nodes_that_went_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_module, "MOST_GONE", 4)
+    picture = pictured(node("gpu-0", card(0, held("research/a", whole=True))))
+    seen = picture.version
+    assert len(placed_of(picture).rows(EVERYTHING)) == 1
+    for number in range(1, 50):
+        here = node(f"gpu-{number}", card(0, held("research/a", whole=True)))
+        picture.take(view(here, gone=[f"gpu-{number - 1}"], version=1 + number))
+        assert len(picture.changed_since(0)) <= 6
+    told = loaded(told_since(picture, EVERYTHING, seen))
+    assert (told["whole"], names(told)) == (True, ["gpu-49"])
+    assert [each.node for each in placed_of(picture).rows(EVERYTHING)] == ["gpu-49"]
+    assert list(book_of(picture).tiles) == ["gpu-49"]
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=3), max_size=6))

@@ -26,6 +26,8 @@ from tangram.web.sight import Sight
 
 STALE_S: Final = 10.0
 """From this age on pages say how old they are."""
+MOST_GONE: Final = 20_000
+"""Names of nodes that are remembered after their end. Some clusters have other nodes every day."""
 
 
 class Sums(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +86,7 @@ class Picture:
         self.listeners: Final[list[Callable[[Change], None]]] = []
         self._epoch: str = ""
         self._told = 0
+        self._forgotten = 0
         self._versions: dict[str, int] = {}
         """By node, those that changed last at the end."""
         self._waiting_version = 0
@@ -125,8 +128,12 @@ class Picture:
         """At which `version` that node was last another; 0 for one that is not known."""
         return self._versions.get(node, 0)
 
+    def remembers(self, version: int) -> bool:
+        """Whether everything that went after that version can still be named; who has heard less begins anew."""
+        return version >= self._forgotten
+
     def changed_since(self, version: int) -> list[str]:
-        """Names of nodes that changed after that version, those that are gone among them."""
+        """Names of nodes that changed after that version, those that are gone among them as far as remembered."""
         newest = takewhile(lambda item: item[1] > version, reversed(self._versions.items()))
         return [name for name, _ in newest]
 
@@ -166,6 +173,8 @@ class Picture:
             if known is not None:
                 self._versions.pop(known.node, None)
                 self._versions[known.node] = self.version
+        if len(self._versions) > len(self.nodes) + MOST_GONE:
+            self._forget()
         if waiting:
             self._waiting_version = self.version
         for before, after in waiting:
@@ -189,6 +198,11 @@ class Picture:
         for listener in self.listeners:
             listener(change)
         return change
+
+    def _forget(self) -> None:
+        gone = [name for name in self._versions if name not in self.nodes]
+        for name in gone[: len(gone) // 2 + 1]:
+            self._forgotten = self._versions.pop(name)
 
     def _unsaid(self, view: View) -> list[str]:
         """Of another process's first answer: whatever it does not name again is told by its later ones."""

@@ -58,7 +58,11 @@ class Placed:
         """Read again what changed."""
         if picture.version == self._seen:
             return
-        changed = picture.changed_since(self._seen)
+        changed = (
+            picture.changed_since(self._seen)
+            if picture.remembers(self._seen)
+            else list({**self._of_node, **picture.nodes})
+        )
         few = len(changed) < FEW
         for name in changed:
             node = picture.nodes.get(name)

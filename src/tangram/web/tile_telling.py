@@ -64,6 +64,8 @@ def told_whole(picture: Picture, sight: Sight, **also: object) -> bytes:
 def told_since(picture: Picture, sight: Sight, version: int, **also: object) -> bytes:
     """What came after a version. A node that may be seen no more is gone."""
     book = book_of(picture)
+    if not picture.remembers(version):
+        return told_whole(picture, sight, **also)
     names = picture.changed_since(version)
     gone = (
         [name for name in names if name not in book.tiles]

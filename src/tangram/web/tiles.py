@@ -152,6 +152,8 @@ class Book:
         if picture.version == self.version:
             return
         changed, before = picture.changed_since(self.version), len(self.tiles)
+        if not picture.remembers(self.version):
+            changed = list({**self.tiles, **picture.nodes})
         self.version = picture.version
         added = False
         for name in changed:

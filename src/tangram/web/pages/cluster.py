@@ -114,7 +114,8 @@ def tiles(sight: Sight, known: Known, since: int) -> bytes:
     Nothing where none of theirs did.
     """
     picture = known.picture
-    if book_of(picture).moved(sight) <= since or not picture.changed_since(since):
+    unchanged = picture.remembers(since) and not picture.changed_since(since)
+    if unchanged or book_of(picture).moved(sight) <= since:
         return b""
     return told_since(picture, sight, since, **_headline(picture, sight))
 

@@ -47,6 +47,10 @@ _FLAGS: Final = (
 _SEVERE: Final = frozenset({"error"})
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
 @dataclass
 class Watched:
     """A page with everything it complained about."""
@@ -74,7 +78,7 @@ class Watched:
 @asynccontextmanager
 async def browsing() -> AsyncGenerator[Browser]:
     """Chromium meanwhile."""
-    provide(NEEDS, say=lambda line: sys.stdout.write(f"{line}\n"))
+    provide(NEEDS, say=_say)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=str(find_program("chromium")), args=list(_FLAGS)
@@ -121,7 +125,7 @@ def axe_source() -> str:
     """axe-core as npm has it, fetched once."""
 
     def fill(folder: Path) -> None:
-        provide(FOR_AXE, say=lambda line: sys.stdout.write(f"{line}\n"))
+        provide(FOR_AXE, say=_say)
         npm = str(find_program("npm"))
         subprocess.run(  # noqa: S603 - a package by its name and version
             [npm, "pack", "--silent", f"axe-core@{AXE}"], cwd=folder, check=True, capture_output=True

@@ -24,7 +24,7 @@ from tangram.kube.connection import from_kubeconfig
 from tangram.kube.errors import ApiError
 from testbed.binaries import find_binaries
 
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 60.0
 """No promise about speed: only so that a test ends."""
 PATIENCE_MS: Final = PATIENCE_S * 1000
 ADDRESS: Final = "Dashboard"

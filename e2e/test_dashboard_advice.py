@@ -46,6 +46,8 @@ async def test_a_suggestion_is_copied_applied_with_kubectl_and_the_pod_runs(
     await board.create(pod("greedy", metax(16)))
     await board.until_waiting("greedy")
     async with looking(chromium, address=board.url) as seen:
+        # Between the old pod and the new one there is none.
+        seen.expected.add(404)
         await seen.page.goto(f"{board.url}/pods/default/greedy")
         await expect(seen.page.locator(".offer").first).to_contain_text("cards instead of 16")
         node = await seen.page.locator(".offer-then a").first.inner_text()

@@ -62,6 +62,7 @@ async def test_everything_is_reached_by_keyboard_alone(board: Board, chromium: B
         await expect(page.locator("#f-q")).to_be_focused()
         await page.keyboard.type("metax")
         await expect(page.locator("a.tile")).to_have_count(3)
+        await expect(page.locator("#clear")).to_be_visible()
         await tab_to(page, "#clear")
         await press("Enter")
         await expect(page.locator("a.tile")).to_have_count(5)
@@ -126,7 +127,6 @@ async def test_no_page_scrolls_sideways_on_a_phone(board: Board, chromium: Brows
             assert wide <= PHONE["width"], (name, wide)
 
 
-@pytest.mark.smoke
 async def test_the_navigation_works_on_a_phone(board: Board, chromium: Browser) -> None:
     async with looking(chromium, size=PHONE) as seen:
         await seen.page.goto(board.url)
@@ -143,7 +143,6 @@ async def test_the_navigation_works_on_a_phone(board: Board, chromium: Browser) 
 # --- languages -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.smoke
 async def test_every_page_is_there_in_both_languages_and_no_key_is_left(
     board: Board, chromium: Browser
 ) -> None:

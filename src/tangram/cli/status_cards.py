@@ -19,6 +19,7 @@ from tangram.cli.status_cells import (
     percent_of,
 )
 from tangram.model.pods import Phase
+from tangram.reports.charging import holds_whole
 from tangram.reports.status_shape import CORDONED, FREE, UNHEALTHY, CardStatus, Holder, NodeStatus
 from tangram.reports.words import plural
 
@@ -68,16 +69,17 @@ def _pods(card: CardStatus, width: int) -> list[str]:
         told.append(cut(f"unhealthy: {card.reason}" if card.reason else "unhealthy", width))
     elif card.state in (CORDONED, FREE):
         told.append(card.state)
-    told += [_holder(holder, card.vendor, width) for holder in card.holders]
+    told += [_holder(card, holder, width) for holder in card.holders]
     if card.other_holders:
         told.append(f"{plural(card.other_holders, 'pod')} of other namespaces")
     return told or [""]
 
 
-def _holder(holder: Holder, vendor: str, width: int) -> str:
-    share = "whole" if holder.whole else amount(holder.memory)
-    if not holder.whole and holder.cores:
-        share += f", {compute(holder.cores, vendor)}"
+def _holder(card: CardStatus, holder: Holder, width: int) -> str:
+    whole = holds_whole(card, holder)
+    share = "whole" if whole else amount(holder.memory)
+    if not whole and holder.cores:
+        share += f", {compute(holder.cores, card.vendor)}"
     if holder.phase not in ("", Phase.RUNNING):
         share += f", {holder.phase}"
     if holder.guessed:

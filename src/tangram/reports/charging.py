@@ -52,8 +52,13 @@ def charges_of(card: CardStatus) -> dict[str, Charge]:
     return {pod: _limited(charge, total, card) for pod, charge in found.items()}
 
 
+def holds_whole(card: CardStatus, holder: Holder) -> bool:
+    """Whether nobody else can be on the card: a virtual function is asked for like one, and is a part of it."""
+    return holder.whole and card.mode not in _COUNTED_BY_SLOT
+
+
 def _charge(card: CardStatus, holder: Holder) -> Charge:
-    if holder.whole and card.mode not in _COUNTED_BY_SLOT:
+    if holds_whole(card, holder):
         return Charge(CARD, card.memory, CARD)
     if holder.whole:
         slots, of = max(holder.slots, 1), max(card.slots, 1)

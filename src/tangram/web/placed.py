@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from tangram.reports.charging import holds_whole
 from tangram.reports.status_shape import CardStatus, NodeStatus
 from tangram.web.picture import Picture
 from tangram.web.sight import Sight
@@ -146,7 +147,7 @@ def placed_on(node: NodeStatus) -> Iterator[PlacedPod]:
             cards=tuple(sorted({card.index for card in cards})),
             memory=sum(holder.memory for _, holder in shares),
             compute=round(sum(holder.cores / card.cores for card, holder in shares if card.cores), 4),
-            whole=all(holder.whole for _, holder in shares),
+            whole=all(holds_whole(card, holder) for card, holder in shares),
             phase=next((holder.phase for _, holder in shares), ""),
             guessed=any(holder.guessed for _, holder in shares),
         )

@@ -22,7 +22,7 @@ from tangram.web.catalogue import catalogue
 from tangram.web.language import Language
 from tangram.web.page import Viewer
 from tangram.web.pages.pods import PAGE_SIZE, moment, page, read_wanted, waiting_rows
-from tangram.web.placed import placed_of
+from tangram.web.placed import placed_of, placed_on
 from tangram.web.sight import Sight
 from tangram.wire.reasons import _CARD_WORDS, _NODE_WORDS  # pyright: ignore[reportPrivateUsage] - every word there is
 
@@ -79,6 +79,12 @@ def test_a_pod_is_one_row_with_everything_it_holds() -> None:
         ("research/train", "gpu-1", (0, 1), 128 * GIB, 2.0, True),
         ("rivals/secret", "gpu-2", (0,), 8 * GIB, 0.25, False),
     ]
+
+
+def test_a_virtual_function_is_no_whole_card() -> None:
+    functions = card(0, held("research/a", whole=True), held("research/b", whole=True), mode="vgpu", slots=4)
+    alone = card(1, held("research/c", whole=True))
+    assert [each.whole for each in placed_on(node("gpu-1", functions, alone))] == [False, False, True]
 
 
 def test_rows_are_read_again_only_for_nodes_whose_pods_changed() -> None:

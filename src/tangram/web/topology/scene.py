@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from tangram.reports.charging import holds_whole
 from tangram.reports.shape import CardSet
 from tangram.reports.status_shape import CardStatus
 from tangram.reports.view_shape import LinkView, NodeDetail
@@ -93,7 +94,7 @@ def _seen(card: CardStatus, sight: Sight, dresses: Mapping[str, int]) -> CardSee
             pod=holder.pod,
             memory=holder.memory,
             cores=holder.cores,
-            whole=holder.whole,
+            whole=holds_whole(card, holder),
             phase=holder.phase,
             guessed=holder.guessed,
             dress=dresses[holder.pod],

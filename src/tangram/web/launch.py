@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -33,6 +34,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
     """Run the dashboard until it is told to stop. Its exit status."""
+    # Records are made by the thousand and hardly ever form circles.
+    gc.set_threshold(50_000, 50, 100)
     return run_daemon(COMPONENT, launch.logs, lambda supervisor: _serve(supervisor, launch, environment))
 
 

@@ -140,7 +140,7 @@ class Book:
         """By namespace, nodes with pods of it."""
         self._places: dict[str, int] = {}
         """Of each tile among all."""
-        self._sums: dict[str, Sums] = {}
+        self._sums: dict[str, tuple[float, ...]] = {}
         self._shown: dict[frozenset[str], tuple[int, Sequence[Tile], Sums]] = {}
         self._left: dict[str, dict[str, int]] = {}
         """Nodes, with the namespaces whose last pod there went, and the version at which it did."""
@@ -169,7 +169,7 @@ class Book:
                 self.tiles.pop(name, None)
                 self._sums.pop(name, None)
                 continue
-            self._sums[name] = sums_of({name: node})
+            self._sums[name] = msgspec.structs.astuple(sums_of({name: node}))
             added = added or old is None
             self.tiles[name] = tile
         if added or before == 0:

@@ -6,7 +6,9 @@ wait of whom the scheduler tells no more than that.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -14,15 +16,18 @@ import msgspec
 from tangram.reports.view_shape import WaitingPod
 from tangram.web.catalogue import catalogue
 from tangram.web.known import Known
+from tangram.web.language import Language
 from tangram.web.page import Asked, Shown
 from tangram.web.picture import Picture
-from tangram.web.placed import placed_of
+from tangram.web.placed import PlacedPod, placed_of
+from tangram.web.rendering import ago_text
 from tangram.web.sight import Sight
 from tangram.web.topology.amounts import compute_text, memory_text
 from tangram.web.topology.weighing import ranges
 
 PATH: Final = "/pods"
 PAGE_SIZE: Final = 50
+MOST_KEPT: Final = 32
 LONGEST: Final = 253
 """No name of Kubernetes is longer."""
 _SIXTEENTHS: Final = 16
@@ -60,10 +65,16 @@ class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
     pod: WaitingPod
     place: int
     """In the order in which kube-scheduler takes them, among all that are told of."""
-    word: str
-    """The key of what is said for its reason; empty where nobody wrote one."""
-    asks: str
-    """Memory and compute of each card; empty for whole cards."""
+
+    @property
+    def word(self) -> str:
+        """The key of what is said for its reason; empty where nobody wrote one."""
+        return _word(self.pod)
+
+    @property
+    def asks(self) -> str:
+        """Memory and compute of each card; empty for whole cards."""
+        return _asks(self.pod)
 
 
 async def page(asked: Asked, known: Known) -> Shown:
@@ -75,13 +86,16 @@ async def page(asked: Asked, known: Known) -> Shown:
     placed = (
         [row for row in rows if _matches(wanted, row.pod, row.node)] if any(wanted.filter.values()) else rows
     )
+    language, queue = asked.viewer.language, _sheet(waiting, wanted.waiting)
     return Shown(
         template="pods.html",
         values={
             "wanted": wanted,
             "namespaces": _namespaces(picture, sight),
-            "waiting": _sheet(waiting, wanted.waiting),
+            "waiting": queue,
+            "ages": tuple(ago_text(language, asked.now, row.pod.since) for row in queue.rows),
             "placed": _sheet(placed, wanted.page),
+            "kept": partial(_kept, language, sight),
             "untold": picture.untold_waiting if sight.everything else 0,
             "told": picture.version > 0,
             "memory_text": memory_text,
@@ -120,9 +134,7 @@ def waiting_rows(picture: Picture, sight: Sight) -> list[WaitingRow]:
     """Highest priority first, of equals the one that has waited longest."""
     queue = sorted(picture.waiting.values(), key=lambda pod: (-pod.priority, pod.since))
     return [
-        WaitingRow(pod=pod, place=place, word=_word(pod), asks=_asks(pod))
-        for place, pod in enumerate(queue, start=1)
-        if sight.of_pod(pod.pod)
+        WaitingRow(pod=pod, place=place) for place, pod in enumerate(queue, start=1) if sight.of_pod(pod.pod)
     ]
 
 
@@ -151,6 +163,27 @@ def _matches(wanted: Wanted, pod: str, node: str = "") -> bool:
 def _namespaces(picture: Picture, sight: Sight) -> list[str]:
     waiting = (pod.pod for pod in picture.waiting.values() if sight.of_pod(pod.pod))
     return sorted({*placed_of(picture).namespaces(sight)} | {pod.partition("/")[0] for pod in waiting})
+
+
+_KEPT: Final[OrderedDict[Hashable, str]] = OrderedDict()
+
+
+def _kept(
+    language: Language,
+    sight: Sight,
+    rows: Sequence[PlacedPod | WaitingRow],
+    also: Hashable = None,
+    *,
+    caller: Callable[[], str],
+) -> str:
+    """What a template made of the same rows before: a page is made again for every pod, and most rows stay."""
+    key = language, sight, tuple(rows), also
+    made = _KEPT.get(key)
+    if made is None:
+        made = _KEPT[key] = caller()
+        if len(_KEPT) > MOST_KEPT:
+            _KEPT.popitem(last=False)
+    return made
 
 
 def _sheet(rows: Sequence[_Row], number: int) -> Sheet[_Row]:

@@ -128,6 +128,8 @@ class Viewing:
                 f"since is {since}, and this scheduler has only told up to version {self._version}: write the version "
                 "of its last answer, or leave epoch and since away to begin",
             )
+        # Before anybody waits for news, so that news never wait for it.
+        await self._work_out_room()
         seconds = float(wait or 0)
         if seconds and not self._news(heard):
             if self._followers >= MOST_FOLLOWERS:
@@ -140,7 +142,6 @@ class Viewing:
                 await self._wait(heard, seconds)
             finally:
                 self._followers -= 1
-        await self._work_out_room()
         return await self._answer(heard)
 
     async def node(self, name: str, pod: str = "") -> Reply:

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from builders.sandbox_process import COMMAND
 from e2e.browser_kit import looking
-from e2e.dashboard_kit import Board, board_in, eventually, live, pod
+from e2e.dashboard_kit import PATIENCE_S, Board, board_in, eventually, live, pod
 from e2e.dashboard_story import metax_slice
 from tangram.sandbox.loopback import free_port
 
@@ -105,6 +105,45 @@ async def test_what_somebody_does_on_a_page_is_left_alone_while_it_follows(
         await expect(seen.page.locator("[data-figure=free]")).to_have_text("40")
         assert await seen.page.locator("#f-q").input_value() == "metax"
         await expect(seen.page.locator("a.tile")).to_have_count(3)
+
+
+async def test_an_answer_to_what_was_asked_before_does_not_undo_a_filter(
+    board: Board, chromium: Browser
+) -> None:
+    async with looking(chromium) as seen:
+        asked, chosen = asyncio.Event(), asyncio.Event()
+
+        async def late(route: Route) -> None:
+            if "x-fragment" not in route.request.headers:
+                await route.continue_()
+                return
+            answer = await route.fetch()
+            asked.set()
+            await chosen.wait()
+            await route.fulfill(response=answer)
+
+        await seen.page.goto(board.url)
+        await live(seen.page)
+        await seen.page.route("**/*", late)
+        await board.create(pod("late", {"mthreads.com/gpu": 16}))
+        async with asyncio.timeout(PATIENCE_S):
+            await asked.wait()
+        await seen.page.locator("#f-q").fill("metax")
+        await expect(seen.page.locator("#clear")).to_be_visible()
+        await seen.page.evaluate(
+            """() => {
+                const clear = document.getElementById("clear");
+                new MutationObserver(() => { window.undone ||= clear.hidden; }).observe(clear, {attributes: true});
+            }"""
+        )
+        async with seen.page.expect_response(lambda answer: "x-fragment" in answer.request.headers):
+            chosen.set()
+        await expect(seen.page.locator("section.waits")).to_contain_text("default/late")
+        assert not await seen.page.evaluate("window.undone")
+        await expect(seen.page.locator("#found")).to_have_text("3 of 5")
+        await expect(seen.page.locator("a.tile")).to_have_count(3)
+        await seen.page.unroute_all(behavior="wait")
+    await board.delete("late")
 
 
 async def test_the_pages_of_pods_and_health_follow_too(board: Board, chromium: Browser) -> None:

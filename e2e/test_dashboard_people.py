@@ -54,6 +54,7 @@ async def test_everything_is_reached_by_keyboard_alone(board: Board, chromium: B
         page, press = seen.page, seen.page.keyboard.press
         await page.goto(board.url)
         await live(page)
+        await expect(page.locator("ul.tiles.placed")).to_have_count(1)
         # The first stop leads past the navigation.
         await tab_to(page, "a.skip", most=1)
         await press("Enter")
@@ -78,6 +79,7 @@ async def test_everything_is_reached_by_keyboard_alone(board: Board, chromium: B
         await expect(page.locator("h1")).to_contain_text("Node")
         await tab_to(page, "#by-status button", most=120)
         await press("Enter")
+        await expect(page.locator("#by-status button[data-done]")).to_have_count(1)
         assert "tangram status --node" in await page.evaluate("navigator.clipboard.readText()")
         # A number opens its command, Escape gives the focus back.
         await page.goto(board.url)
@@ -104,6 +106,7 @@ async def test_language_signing_in_and_out_and_suggestions_need_no_mouse(
         await live(page)
         await tab_to(page, ".offer button.copy")
         await press("Enter")
+        await expect(page.locator(".offer button[data-done]")).to_have_count(1)
         assert "kind: Pod" in await page.evaluate("navigator.clipboard.readText()")
         await page.reload()
         await tab_to(page, "button[name=language]")

@@ -92,7 +92,9 @@ class SchedulerClient:
             raise _refused(error) from None
         except ApiUnreachable as error:
             why = _reason(error, limit)
-            raise NotKnown("no-scheduler", f"The scheduler cannot be asked ({why}); {_advice(why)}.") from None
+            raise NotKnown(
+                "no-scheduler", f"The scheduler cannot be asked ({why}); {_advice(why)}."
+            ) from None
         except msgspec.MsgspecError as error:
             raise NotKnown(
                 "not-a-scheduler",

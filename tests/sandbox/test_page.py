@@ -33,8 +33,8 @@ def test_the_usual_machines_are_described() -> None:
 
 
 def test_every_option_is_described() -> None:
-    options = {f"--{name}" for name in inspect.signature(sandbox).parameters}
-    assert set(re.findall(r"^\| `(--[a-z]+)", PAGE, re.MULTILINE)) == options
+    options = {f"--{name.replace('_', '-')}" for name in inspect.signature(sandbox).parameters}
+    assert set(re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE)) == options
     assert f"{USUAL_PORT} unless said" in PAGE
 
 

@@ -143,6 +143,22 @@ async def test_what_came_before_the_stream_is_told_at_once(monkeypatch: pytest.M
             assert await listening.event() == ("changed", "{}")
 
 
+@pytest.mark.parametrize("tiles", [False, True])
+async def test_what_changes_between_the_beginning_of_a_stream_and_the_first_look_is_told(
+    monkeypatch: pytest.MonkeyPatch, *, tiles: bool
+) -> None:
+    async with _served(monkeypatch, Watched(), tiles=tiles) as served:
+        async with served.stream() as other:
+            # The hub has just looked, and rests.
+            monkeypatch.setattr(events, "TOGETHER_S", 0.5)
+            served.change("b")
+            assert (await other.event())[0] in ("changed", "tiles")
+            async with served.stream(f"&since={served.hub.stamp()}") as listening:
+                served.change("c")
+                told = {(await listening.event())[0] for _ in range(2 if tiles else 1)}
+        assert "changed" in told
+
+
 async def test_tiles_that_changed_are_told_from_where_the_page_was(monkeypatch: pytest.MonkeyPatch) -> None:
     async with _served(monkeypatch, Watched(), tiles=True) as served:
         stamp = served.hub.stamp()

@@ -146,8 +146,7 @@ class Hub:
         browsers ask for the same at once.
         """
         anything = False
-        picture, now = self._known.picture, self._clock()
-        stale = picture.stale(now), picture.trouble
+        now = self._clock()
         moments: dict[Hashable, Hashable] = {}
         tiles: dict[tuple[Sight, int], bytes] = {}
         for stream in list(self._streams):
@@ -156,7 +155,7 @@ class Hub:
                 continue
             try:
                 self._tell_tiles(stream, tiles)
-                anything = (pages and self._look_for(stream, now, stale, moments)) or anything
+                anything = (pages and self._look_for(stream, now, moments)) or anything
             except Exception:  # noqa: BLE001 - one page's fault is no other page's
                 _log.exception("a page that somebody shows could not be looked at: %s", stream.page.path)
                 stream.end("it could not be looked at")
@@ -174,15 +173,17 @@ class Hub:
                 stream.tell(tiles[key])
         stream.version = version
 
-    def _look_for(
-        self, stream: Stream, now: float, stale: Hashable, moments: dict[Hashable, Hashable]
-    ) -> bool:
-        moment = (stale, self._moment(stream, now, moments))
+    def _look_for(self, stream: Stream, now: float, moments: dict[Hashable, Hashable]) -> bool:
+        moment = self._seen_now(stream, now, moments)
         changed = stream.seen is not None and moment != stream.seen
         if changed:
             stream.tell(self._event("changed", b""))
         stream.seen = moment
         return changed
+
+    def _seen_now(self, stream: Stream, now: float, moments: dict[Hashable, Hashable]) -> Hashable:
+        picture = self._known.picture
+        return picture.stale(now), picture.trouble, self._moment(stream, now, moments)
 
     def _moment(self, stream: Stream, now: float, moments: dict[Hashable, Hashable]) -> Hashable:
         asked = stream.asked
@@ -255,6 +256,10 @@ class Hub:
         elif stream.version != picture.version:
             # The first look tells the tiles, and then that the rest of the page may be another too.
             stream.seen = _ANOTHER
+        if stream.seen is None:
+            # Not at the next look: what changes before it would be taken for what the browser shows already.
+            with suppress(Exception):  # The next look comes upon the same fault, and says so.
+                stream.seen = self._seen_now(stream, self._clock(), {})
         self._changed.set()
 
     async def _tell(self, stream: Stream, response: web.StreamResponse, again: LooksAgain) -> None:

@@ -84,8 +84,8 @@ NO_SUCH = "value must be 'left out: there is no such option; here are "
         pytest.param(
             TANGRAM,
             "regsitry=x",
-            f"at '/regsitry': {NO_SUCH}certificates, cleanup, deployExtenderGPUAware, gpuAware, gpuDevice, gpuLabel, "
-            "imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
+            f"at '/regsitry': {NO_SUCH}certificates, cleanup, dashboard, deployExtenderGPUAware, gpuAware, gpuDevice, "
+            "gpuLabel, imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
             id="an option misspelled",
         ),
         pytest.param(
@@ -99,8 +99,8 @@ NO_SUCH = "value must be 'left out: there is no such option; here are "
         pytest.param(
             TANGRAM,
             "devices.mthreads.enabled=true",
-            f"at '/devices': {NO_SUCH}certificates, cleanup, deployExtenderGPUAware, gpuAware, gpuDevice, gpuLabel, "
-            "imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
+            f"at '/devices': {NO_SUCH}certificates, cleanup, dashboard, deployExtenderGPUAware, gpuAware, gpuDevice, "
+            "gpuLabel, imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
             id="an option of HAMi's",
         ),
         pytest.param(

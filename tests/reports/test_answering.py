@@ -180,3 +180,14 @@ def test_the_node_that_is_chosen_and_no_other_tells_what_was_weighed() -> None:
     chosen, other = weighed[str(report.node)]
     assert (chosen.cards, chosen.chosen) == ([report.containers[0].cards[0].index], True)
     assert (other.chosen, other.cards != chosen.cards, other.score <= chosen.score) == (False, True, True)
+
+
+def test_a_pod_that_runs_is_told_what_its_cards_are_worth_beside_the_runner_up() -> None:
+    node = metax_node("n", 3)
+    ledger = ledger_of(node)
+    made = tenant("a", node, Part(1, from_gib(8), 20))
+    ledger.put_tenant(made)
+    held, other = running_report(ledger, made.pod, node.name).sets
+    assert (held.cards, held.chosen) == ([1], True)
+    assert other.cards in ([0], [2])
+    assert not other.chosen

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from tangram.engine.as_held import request_as_held
+from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
+from tangram.engine.place import Defaults
+from tangram.model.allocations import Tenant
 from tangram.model.pods import PodRef
 from tangram.reports import shape
 from tangram.reports.answering import place_words
 from tangram.reports.evidence import container_reports
+from tangram.reports.weighing import card_sets
 from tangram.units.ids import NodeName
 
+USUAL_DEFAULTS: Final = Defaults()
 
-def running_report(ledger: Ledger, pod: PodRef, node: NodeName) -> shape.PodReport:
-    """The report about a pod that is bound to a node, from what the ledger charges it with."""
+
+def running_report(
+    ledger: Ledger,
+    pod: PodRef,
+    node: NodeName,
+    defaults: Defaults = USUAL_DEFAULTS,
+    frag: FragScores | None = None,
+) -> shape.PodReport:
+    """The report about a pod that is bound to a node, from what the ledger charges it with.
+
+    Its cards are weighed as if they were chosen now, by the policies given.
+    """
     holding = ledger.holding(pod.uid)
     allocation = None if holding is None else holding.tenant.allocation
     if holding is None or allocation is None or not allocation.cards:
@@ -24,7 +42,15 @@ def running_report(ledger: Ledger, pod: PodRef, node: NodeName) -> shape.PodRepo
         sentence=f"{pod} has its place already: {place_words(ledger, allocation)}{guess}.",
         node=node,
         containers=container_reports(allocation),
+        sets=_sets(ledger, holding.tenant, defaults, frag),
     )
+
+
+def _sets(ledger: Ledger, tenant: Tenant, defaults: Defaults, frag: FragScores | None) -> list[shape.CardSet]:
+    node = ledger.node(tenant.allocation.node)
+    if node is None:
+        return []
+    return card_sets(ledger, request_as_held(tenant, node), node.name, defaults, frag)
 
 
 def ended_report(pod: PodRef) -> shape.PodReport:

@@ -144,6 +144,8 @@ class PodReport(msgspec.Struct, frozen=True, kw_only=True):
     cautions: list[Remark] = []
     last: LastVerdict | None = None
     turn: Turn | None = None
+    sets: list[CardSet] = []
+    """Of a pod that has its place: the cards it holds, then the runner-up, weighed as of now."""
 
     @property
     def answer_is_no(self) -> bool:

@@ -142,7 +142,8 @@ class Explaining:
         if seen.ended:
             report = ended_report(seen.ref)
         elif (node := self._node_of(seen)) is not None:
-            report = running_report(self._state.ledger, seen.ref, node)
+            state = self._state
+            report = running_report(state.ledger, seen.ref, node, state.defaults, state.frag)
         elif seen.waiting is None:
             sentence = (
                 f"{name} waits, and is not for this scheduler to place: it asks for no card of MetaX or Moore Threads, "

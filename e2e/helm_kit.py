@@ -29,6 +29,14 @@ from testbed.images.busybox import BUSYBOX_NAME
 from testbed.node import NodeNames
 
 NAMESPACE = "tangram"
+LEFT_BEHIND = frozenset(
+    {
+        f"Namespace /{NAMESPACE}",
+        f"ServiceAccount {NAMESPACE}/default",
+        f"ConfigMap {NAMESPACE}/kube-root-ca.crt",
+    }
+)
+"""Of an installation that is gone: what Kubernetes itself keeps in its namespace."""
 RELEASE = "tangram"
 PATIENCE = "150s"
 CARDS = "/run/tangram/cards.sock"

@@ -28,7 +28,7 @@ from e2e.dashboard_release_kit import (
     visiting,
 )
 from e2e.dashboard_workloads_kit import KINDS, card_pod, pods_made_by, workload
-from e2e.helm_kit import DRIVER, NAMESPACE, Helm, Shipped, load, serve_cards, ship
+from e2e.helm_kit import DRIVER, LEFT_BEHIND, NAMESPACE, Helm, Shipped, load, serve_cards, ship
 from e2e.release_kit import everything
 from e2e.rights_kit import BINDINGS, ROLES, Right, allowed, beyond, judged, own_rights
 from e2e.rights_story_kit import share
@@ -63,13 +63,6 @@ OURS, THEIRS = "team-a", "team-b"
 HOMES = (OURS, THEIRS)
 FOR_ALL = ("/", "/cluster.json", "/pods", "/explain", "/usage", "/usage.csv")
 OF_NODES = ("/fragmentation", "/health")
-LEFT_BEHIND = frozenset(
-    {
-        f"Namespace /{NAMESPACE}",
-        f"ServiceAccount {NAMESPACE}/default",
-        f"ConfigMap {NAMESPACE}/kube-root-ca.crt",
-    }
-)
 
 
 @pytest.fixture(scope="module")

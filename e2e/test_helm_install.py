@@ -10,7 +10,7 @@ import pytest_asyncio
 import yaml
 
 from e2e.audit_kit import auditing_accounts, questions
-from e2e.helm_kit import DRIVER, NAMESPACE, Helm, Shipped, load, load_examples, serve_cards, ship
+from e2e.helm_kit import DRIVER, LEFT_BEHIND, NAMESPACE, Helm, Shipped, load, load_examples, serve_cards, ship
 from e2e.release_kit import (
     PARTS,
     Life,
@@ -62,13 +62,6 @@ FORTY = 40
 EXAMPLES = ("10-share-a-card", "12-slices-of-two-cards", "20-several-containers")
 STAYING = ("13-whole-card", "26-moore-threads-slices")
 """Examples whose pods run to the end of the story: what they hold has no part in the sums of slices."""
-LEFT_BEHIND = frozenset(
-    {
-        f"Namespace /{NAMESPACE}",
-        f"ServiceAccount {NAMESPACE}/default",
-        f"ConfigMap {NAMESPACE}/kube-root-ca.crt",
-    }
-)
 """The namespace is not the release's to delete."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
+from builders.dashboards import node as seen_node
 from tangram.reports.shape import CardSet
 from tangram.reports.status_shape import (
     CORDONED,
@@ -14,7 +15,6 @@ from tangram.reports.status_shape import (
     USED,
     CardStatus,
     Holder,
-    NodeStatus,
 )
 from tangram.reports.view_shape import LinkView, NodeDetail
 
@@ -88,16 +88,7 @@ def node_detail(
     """`links` None for a node of which nobody knows how its cards are joined."""
     return NodeDetail(
         at=1_700_000_000.0,
-        node=NodeStatus(
-            node=name,
-            state=state,
-            cards=list(cards),
-            cards_free=sum(card.state == FREE for card in cards),
-            memory=sum(card.memory for card in cards),
-            memory_used=sum(card.memory_used for card in cards),
-            compute=float(len(cards)),
-            compute_used=round(sum(card.cores_used / card.cores for card in cards), 4),
-        ),
+        node=seen_node(name, *cards, state=state),
         links=list(links or ()),
         links_known=links is not None,
         labels=labels or {},

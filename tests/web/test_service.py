@@ -15,6 +15,7 @@ from builders.certificates import self_signed
 from builders.dashboards import card, node, view
 from builders.scripted_schedulers import ScriptedScheduler
 from builders.waiting import until
+from tangram.daemon.certificate_files import CertificateFiles
 from tangram.daemon.endpoints import Address
 from tangram.daemon.errors import SettingError
 from tangram.daemon.running import Supervisor
@@ -22,7 +23,7 @@ from tangram.kube.connection import Connection
 from tangram.sandbox.apiserver.server import serving_api
 from tangram.web.launch import serving_dashboard
 from tangram.web.reception import Way, WaysIn
-from tangram.web.settings import CertificateFiles, DashboardSettings
+from tangram.web.settings import DashboardSettings
 
 ANY = Address("127.0.0.1", 0)
 EVERYBODY = WaysIn(way=Way.NONE)

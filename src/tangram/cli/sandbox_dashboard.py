@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tangram.daemon.endpoints import Address
 from tangram.daemon.errors import SettingError
+from tangram.sandbox.loopback import LOOPBACK
 from tangram.sandbox.starting import Sandbox
 
 if TYPE_CHECKING:
     from tangram.web.settings import DashboardSettings
 
 DASHBOARD_PORT: Final = 16480
-LOOPBACK: Final = "127.0.0.1"
 HISTORY: Final = "dashboard-history.json"
 
 

@@ -47,7 +47,7 @@ def scheduler_trust(url: str, authority: Path | None) -> ssl.SSLContext:
             f"--server-ca names {authority}, which is no certificate that can be read ({error}): name the "
             "authority of the scheduler's certificate, in PEM."
         ) from None
-    if authority is not None and _is_loopback(urlsplit(url).hostname or ""):
+    if authority is not None and is_loopback(urlsplit(url).hostname or ""):
         # The near end of a 'kubectl port-forward': no certificate names it, and the named authority still vouches.
         context.check_hostname = False
     return context
@@ -71,7 +71,8 @@ def scheduler_sentence(error: ApiError) -> str:
     return " ".join(told.split()).rstrip(".")[:LONGEST_SENTENCE] or "no reason"
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether the name or address is one of this machine alone."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

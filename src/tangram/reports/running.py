@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tangram.engine.as_held import request_as_held
 from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
-from tangram.model.allocations import Tenant
 from tangram.model.pods import PodRef
 from tangram.reports import shape
 from tangram.reports.answering import place_words
 from tangram.reports.evidence import container_reports
-from tangram.reports.weighing import card_sets
+from tangram.reports.weighing import held_sets
 from tangram.units.ids import NodeName
 
 USUAL_DEFAULTS: Final = Defaults()
@@ -35,6 +33,7 @@ def running_report(
     if holding is None or allocation is None or not allocation.cards:
         sentence = f"{pod} has its place already: node {node}; it holds no card of MetaX or Moore Threads."
         return shape.PodReport(pod=str(pod), verdict=shape.RUNS, sentence=sentence, node=node)
+    known = ledger.node(allocation.node)
     guess = " (a guess: nobody wrote down which cards)" if holding.tenant.guessed else ""
     return shape.PodReport(
         pod=str(pod),
@@ -42,15 +41,8 @@ def running_report(
         sentence=f"{pod} has its place already: {place_words(ledger, allocation)}{guess}.",
         node=node,
         containers=container_reports(allocation),
-        sets=_sets(ledger, holding.tenant, defaults, frag),
+        sets=[] if known is None else held_sets(ledger, holding.tenant, known, defaults, frag),
     )
-
-
-def _sets(ledger: Ledger, tenant: Tenant, defaults: Defaults, frag: FragScores | None) -> list[shape.CardSet]:
-    node = ledger.node(tenant.allocation.node)
-    if node is None:
-        return []
-    return card_sets(ledger, request_as_held(tenant, node), node.name, defaults, frag)
 
 
 def ended_report(pod: PodRef) -> shape.PodReport:

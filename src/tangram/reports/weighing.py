@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from tangram.engine.alternatives import alternatives
+from tangram.engine.as_held import request_as_held
 from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
+from tangram.model.allocations import Tenant
+from tangram.model.nodes import Node
 from tangram.model.requests import Request
 from tangram.reports.shape import CardSet
 from tangram.units.ids import NodeName
@@ -26,3 +29,10 @@ def card_sets(
         )
         for each in alternatives(ledger, request, node, defaults, frag=frag)
     ]
+
+
+def held_sets(
+    ledger: Ledger, tenant: Tenant, node: Node, defaults: Defaults, frag: FragScores | None
+) -> list[CardSet]:
+    """The same for a pod that has its place, by what it holds: nothing else is kept of it."""
+    return card_sets(ledger, request_as_held(tenant, node), node.name, defaults, frag)

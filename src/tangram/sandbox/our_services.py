@@ -10,6 +10,7 @@ from typing import Final
 import yaml
 from msgspec import Struct
 
+from tangram.daemon.certificate_files import CertificateFiles
 from tangram.daemon.endpoints import Address
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
@@ -27,7 +28,6 @@ from tangram.services.scheduler.settings import (
     HAMI_NAME,
     KOORDINATOR_NAME,
     TANGRAM_NAME,
-    CertificateFiles,
     LeaseName,
     SchedulerSettings,
 )

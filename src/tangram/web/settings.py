@@ -7,17 +7,13 @@ from typing import Final
 
 import msgspec
 
+from tangram.daemon.certificate_files import CertificateFiles
 from tangram.daemon.endpoints import Address
 from tangram.web.reception import WaysIn
 
 COMPONENT: Final = "tangram-dashboard"
 SCHEDULER_SERVICE: Final = "tangram-scheduler"
 SCHEDULER_PORT: Final = 9443
-
-
-class CertificateFiles(msgspec.Struct, frozen=True):
-    certificate: Path
-    key: Path
 
 
 class DashboardSettings(msgspec.Struct, frozen=True, kw_only=True):

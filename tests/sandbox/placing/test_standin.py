@@ -11,6 +11,7 @@ import pytest
 
 from builders import scheduling
 from builders.placing import SCHEDULER, configuration, node_object, pod_object
+from tangram.daemon.certificate_files import CertificateFiles
 from tangram.daemon.endpoints import Address
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
@@ -20,7 +21,7 @@ from tangram.sandbox.placing.configuration import BadConfiguration
 from tangram.sandbox.placing.standin import StandIn
 from tangram.services.scheduler.outside_door import open_outside
 from tangram.services.scheduler.service import Scheduler
-from tangram.services.scheduler.settings import CertificateFiles, LeaseName, SchedulerSettings
+from tangram.services.scheduler.settings import LeaseName, SchedulerSettings
 from tangram.wire.extender_config import ClientFiles, extender_entry, scheduler_configuration
 from testbed.certificates import Authority
 

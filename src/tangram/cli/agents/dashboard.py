@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +10,18 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
+from tangram.cli.agents.doors import door_address, door_certificate
 from tangram.cli.agents.options import KubeconfigOption, LogArguments, connection_for
 from tangram.cli.failures import InputError
-from tangram.daemon.endpoints import Address, read_address
+from tangram.daemon.certificate_files import CertificateFiles
+from tangram.daemon.endpoints import Address
 from tangram.daemon.errors import SettingError
-from tangram.daemon.scheduler_address import scheduler_address, scheduler_trust
+from tangram.daemon.scheduler_address import is_loopback, scheduler_address, scheduler_trust
 from tangram.kube.connection import HOST, Connection
 from tangram.web.launch import METRICS_OPTION, OPTION, PROXY_OPTION, Launch, run
 from tangram.web.proxies import OAUTH2_PROXY, ProxyRules, is_header_name
 from tangram.web.reception import Way, WaysIn
-from tangram.web.settings import CertificateFiles, DashboardSettings, usual_server
+from tangram.web.settings import DashboardSettings, usual_server
 
 _File = Annotated[Path | None, Parameter(metavar="FILE", show_default=False)]
 _HEADERS: Final = {"kubernetes": ProxyRules(), "oauth2-proxy": OAUTH2_PROXY}
@@ -120,11 +121,11 @@ def dashboard(
     logs: LogArguments | None = None,
 ) -> int:
     """Serve the dashboard."""
-    by, at = proxy or ProxyArguments(), _address(address, OPTION)
-    way, certificate = _way(sign_in), _certificate(tls_cert, tls_key)
+    by, at = proxy or ProxyArguments(), door_address(address, OPTION)
+    way, certificate = _way(sign_in), door_certificate(tls_cert, tls_key)
     if at is None:
         raise InputError(f"{OPTION} is empty: the dashboard has to be served somewhere; write HOST:PORT.")
-    if way is Way.NONE and not _is_loopback(at.host):
+    if way is Way.NONE and not is_loopback(at.host):
         raise InputError(
             f"--sign-in none lets everybody in who reaches {str(at)!r:.80}, and others than this machine can: write "
             f"{OPTION} 127.0.0.1:{at.port}, or --sign-in token."
@@ -137,7 +138,7 @@ def dashboard(
         token_file=_token_file(token_file, connection),
         kubeconfig=kubeconfig,
         certificate=certificate,
-        metrics=_address(metrics_address, METRICS_OPTION),
+        metrics=door_address(metrics_address, METRICS_OPTION),
         proxy_authority=by.proxy_ca,
         proxy_address=_proxy_door(by, way, certificate),
         ways=WaysIn(way=way, actions=actions, proxy=_rules(by)),
@@ -186,17 +187,6 @@ def _token_file(file: Path | None, connection: Connection) -> Path | None:
     return file
 
 
-def _certificate(certificate: Path | None, key: Path | None) -> CertificateFiles | None:
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        missing = "--tls-key" if key is None else "--tls-cert"
-        raise InputError(
-            f"{missing} is missing: a certificate and its key go together; name both files, or none."
-        )
-    return CertificateFiles(certificate, key)
-
-
 def _proxy_door(by: ProxyArguments, way: Way, certificate: CertificateFiles | None) -> Address | None:
     if way is not Way.PROXY:
         if by != ProxyArguments():
@@ -213,7 +203,7 @@ def _proxy_door(by: ProxyArguments, way: Way, certificate: CertificateFiles | No
             "--sign-in proxy needs a way to know the proxy: --proxy-ca with the authority of its client certificate, "
             f"or {PROXY_OPTION} 127.0.0.1:PORT for one in the same pod."
         )
-    return _address(by.proxy_address, PROXY_OPTION)
+    return door_address(by.proxy_address, PROXY_OPTION)
 
 
 def _rules(by: ProxyArguments) -> ProxyRules:
@@ -237,17 +227,3 @@ def _rules(by: ProxyArguments) -> ProxyRules:
         by_certificate=by.proxy_ca is not None,
         common_names=frozenset(by.proxy_name),
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _address(text: str, option: str) -> Address | None:
-    try:
-        return read_address(text, option)
-    except SettingError as error:
-        raise InputError(str(error)) from None

@@ -9,8 +9,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from tangram.cli.agents.doors import door_address
 from tangram.cli.failures import InputError
-from tangram.daemon.endpoints import Address, read_address
+from tangram.daemon.endpoints import OPTION, Address
 from tangram.daemon.errors import SettingError
 from tangram.daemon.log_options import (
     USUAL_DIRECTORY,
@@ -103,10 +104,7 @@ def read_node_name(text: str, environment: Mapping[str, str]) -> NodeName:
 
 def read_metrics_address(text: str) -> Address | None:
     """Where to serve metrics; None for nowhere."""
-    try:
-        return read_address(text)
-    except SettingError as error:
-        raise InputError(str(error)) from None
+    return door_address(text, OPTION)
 
 
 def connection_for(kubeconfig: Path | None, environment: Mapping[str, str]) -> Connection:

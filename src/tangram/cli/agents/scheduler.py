@@ -12,16 +12,15 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from tangram.cli.agents.doors import door_address, door_certificate
 from tangram.cli.agents.options import KubeconfigOption, LogArguments, connection_for
 from tangram.cli.failures import InputError
-from tangram.daemon.endpoints import Address, read_address
 from tangram.daemon.errors import SettingError
 from tangram.services.scheduler.configuration import Configuration
 from tangram.services.scheduler.launch import Launch, run
 from tangram.services.scheduler.settings import (
     HAMI_NAME,
     TANGRAM_NAME,
-    CertificateFiles,
     LeaseName,
     SchedulerSettings,
     ServiceName,
@@ -122,9 +121,9 @@ def scheduler(
         name=scheduler_name,
         lease=_lease(lease),
         identity=identity or socket.gethostname(),
-        extender=_address(at.extender_address, "--extender-address"),
-        outside=_address(at.https_address, "--https-address"),
-        certificate=_certificate(at),
+        extender=door_address(at.extender_address, "--extender-address"),
+        outside=door_address(at.https_address, "--https-address"),
+        certificate=door_certificate(at.tls_cert, at.tls_key),
         client_authority=at.client_ca,
         service=_service(at.service),
         webhooks=at.webhooks,
@@ -169,24 +168,6 @@ def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     if not slash or not is_dns_subdomain(namespace) or not is_dns_subdomain(name):
         raise InputError(f"{option} is {text!r:.80}: it is NAMESPACE/NAME; write for example {example}.")
     return namespace, name
-
-
-def _address(text: str, option: str) -> Address | None:
-    try:
-        return read_address(text, option)
-    except SettingError as error:
-        raise InputError(str(error)) from None
-
-
-def _certificate(at: DoorArguments) -> CertificateFiles | None:
-    if at.tls_cert is None and at.tls_key is None:
-        return None
-    if at.tls_cert is None or at.tls_key is None:
-        missing = "--tls-key" if at.tls_key is None else "--tls-cert"
-        raise InputError(
-            f"{missing} is missing: a certificate and its key go together; name both files, or none."
-        )
-    return CertificateFiles(at.tls_cert, at.tls_key)
 
 
 def _nominate(text: str) -> bool | None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from tangram.daemon.certificate_files import CertificateFiles
 from tangram.daemon.endpoints import Address
 
 TANGRAM_NAME: Final = "tangram-scheduler"
@@ -18,11 +19,6 @@ KOORDINATOR_NAME: Final = "koord-scheduler"
 class ServiceName(msgspec.Struct, frozen=True):
     namespace: str
     name: str
-
-
-class CertificateFiles(msgspec.Struct, frozen=True):
-    certificate: Path
-    key: Path
 
 
 class LeaseName(msgspec.Struct, frozen=True):

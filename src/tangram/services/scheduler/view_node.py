@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tangram.engine.as_held import request_as_held
 from tangram.engine.hostrules import taint_text
 from tangram.model.nodes import Node
 from tangram.model.topology import PcieLevel
 from tangram.reports.status import node_status
 from tangram.reports.status_shape import TERMINATING
 from tangram.reports.view_shape import CardSet, LinkView, NodeDetail
-from tangram.reports.weighing import card_sets
+from tangram.reports.weighing import card_sets, held_sets
 from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName
 
@@ -45,7 +44,7 @@ def _sets(state: State, node: Node, pod: str) -> list[CardSet]:
     holding = state.ledger.holding(seen.ref.uid)
     request = None if seen.waiting is None else seen.waiting.request
     if holding is not None and (holding.bound or request is None):
-        request = request_as_held(holding.tenant, node)
+        return held_sets(state.ledger, holding.tenant, node, state.defaults, state.frag)
     return [] if request is None else card_sets(state.ledger, request, node.name, state.defaults, state.frag)
 
 

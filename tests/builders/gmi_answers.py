@@ -34,8 +34,6 @@ def query(*cards: dict[str, object]) -> str:
     return json.dumps(answer, indent=4)
 
 
-LISTING = "".join(f"GPU {at} : MTT S5000 (UUID : {uuid_of(at)})\n" for at in range(8))
-
 RULER = "-" * 69
 SUMMARY = f"""Mon Nov  2 09:30:00 2026
 {RULER}

@@ -1,15 +1,17 @@
-"""Machines with MetaX cards, shown by the C twin of the vendor's library and a made-up kernel tree beside it."""
+"""Machines with MetaX cards, shown by the C twin of the vendor's library over a made-up tree of the kernel's files."""
 
 import ctypes
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, count
 from pathlib import Path
 from typing import Any
 
 from builders.hanging import LONG
+from builders.metax_tree import METAXLINK, PCIE_LINKS, MetaxTree, TreeCard, TreeProcess, TreeSlice
 from builders.native import shared_object
 from tangram.drivers.errors import DriverError
 from tangram.drivers.mxsml.driver import MxsmlDriver
@@ -18,99 +20,104 @@ from tangram.model.cards import QosPolicy
 from tangram.units.ids import CardUuid
 from tangram.units.memory import from_gib
 
-SOURCES = ("mxsml/libmxsml.c", "mxsml/world.c")
-VARIABLE = "TANGRAM_MXSML_WORLD"
+SOURCES = tuple(f"mxsml/{name}.c" for name in ("libmxsml", "seen", "rules", "kernel", "tree"))
+RULES = "TANGRAM_MXSML_RULES"
+SYSFS = "TANGRAM_MXSML_SYSFS"
 NEWER_THAN_2_2_8 = ("mxSmlGetMetaXLinkInfo_v2",)
 """Of what we call, the functions the oldest library seen in the field does not have."""
+FOUR_IN_A_RING = 2
+"""The arrangement of four bridged cards, whose sockets are joined by ports 4 to 6."""
+UP = 1
 
 _EXPORTS = "mxSml*; twin_*"
-
-
-@dataclass(frozen=True)
-class TwinCard:
-    number: int
-    bdf: str = ""
-    uuid: str = ""
-    host_bridge: str = "pci0000:00"
-    """Under which the kernel's tree shows the card, with `bridges` between."""
-    bridges: tuple[str, ...] = ()
-    numa: int = 0
-    more: dict[str, str | int] = field(default_factory=dict[str, "str | int"])
-    """Any other key of a `card` line in `tests/native/mxsml/world.c`."""
-
-    def but(self, **more: str | int) -> "TwinCard":
-        """The same card with other properties."""
-        return replace(self, more=self.more | more)
-
-    def line(self) -> str:
-        known: dict[str, str | int] = {
-            "id": self.number,
-            "bdf": self.bdf,
-            "uuid": self.uuid,
-            "numa": self.numa,
-        }
-        return _line("limited" if self.more.get("limited") else "card", known | self.more)
+_PORTS_OF_FOUR = (4, 5, 6)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A world for the twin: cards, what joins them, and lines for slices, processes and what is broken."""
+    """A node, and how single calls of the library fail on it."""
 
-    cards: tuple[TwinCard, ...] = ()
-    lines: tuple[str, ...] = ()
+    tree: MetaxTree
+    rules: tuple[str, ...] = ()
 
-    def text(self) -> str:
-        return "".join(f"{line}\n" for line in (*(card.line() for card in self.cards), *self.lines))
+    @property
+    def cards(self) -> tuple[TreeCard, ...]:
+        return self.tree.cards
 
-    def plus(self, word: str, **properties: str | int) -> "Machine":
-        """The machine with one more line."""
-        return replace(self, lines=(*self.lines, _line(word, properties)))
+    def rule(self, word: str, **properties: str | int) -> "Machine":
+        """The machine with one more rule, as `tests/native/mxsml/rules.h` has them."""
+        pairs = " ".join(f"{key}={value}" for key, value in properties.items())
+        return replace(self, rules=(*self.rules, f"{word} {pairs}"))
 
-    def with_card(self, number: int, **more: str | int) -> "Machine":
-        """The machine with other properties of one card."""
-        cards = tuple(card.but(**more) if card.number == number else card for card in self.cards)
-        return replace(self, cards=cards)
+    def quirk(self, name: str) -> "Machine":
+        return self.rule("quirk", name=name)
 
     def failing(self, function: str, code: int, **more: int) -> "Machine":
-        return self.plus("fault", call=f"mxSml{function}", code=code, **more)
+        return self.rule("fault", call=f"mxSml{function}", code=code, **more)
+
+    def with_card(self, number: int, **changes: Any) -> "Machine":  # noqa: ANN401 - whatever TreeCard takes
+        """The machine with other properties of one card."""
+        cards = (replace(card, **changes) if card.number == number else card for card in self.cards)
+        return self._but(cards=tuple(cards))
+
+    def without(self, number: int) -> "Machine":
+        """The machine after one card fell off the bus."""
+        return self._but(cards=tuple(card for card in self.cards if card.number != number))
+
+    def with_slice(self, card: int, number: int, **more: Any) -> "Machine":  # noqa: ANN401 - whatever TreeSlice takes
+        present = next(each for each in self.cards if each.number == card).slices
+        return self.with_card(card, slices=(*present, TreeSlice(number, **more)))
+
+    def with_process(self, pid: int, card: int, **more: Any) -> "Machine":  # noqa: ANN401 - whatever TreeProcess takes
+        return self._but(processes=(*self.tree.processes, TreeProcess(pid, card, **more)))
+
+    def joined_by(self, a: int, b: int, kind: int | None) -> "Machine":
+        """The machine with another type of layout link between two cards; None for none."""
+        links = {pair: each for pair, each in self.tree.links.items() if set(pair) != {a, b}}
+        return self._but(links=links if kind is None else links | {(a, b): kind})
+
+    def _but(self, **changes: Any) -> "Machine":  # noqa: ANN401 - whatever MetaxTree takes
+        return replace(self, tree=replace(self.tree, **changes))
 
 
-def c500(cards: int = 8, *, group: int = 4, **more: str | int) -> Machine:
+def machine_of(*cards: TreeCard) -> Machine:
+    """A machine of these cards, joined by nothing."""
+    return Machine(MetaxTree(cards))
+
+
+def c500(cards: int = 8, *, group: int = 4, **more: Any) -> Machine:  # noqa: ANN401 - whatever TreeCard takes
     """C500 cards bridged in groups; each group under a switch of its own, with its own NUMA node."""
-    made = tuple(_c500(number, number // group, more) for number in range(cards))
-    levels: list[str] = []
-    ports: list[str] = []
-    used = [0] * cards
-    for a, b in combinations(range(cards), 2):
-        joined = a // group == b // group
-        levels.append(_line("level", {"a": a, "b": b, "is": 5 if joined else 6}))
-        if joined:
-            for here, there in ((a, b), (b, a)):
-                ports.append(_line("port", {"card": here, "port": used[here], "to": there}))
-                used[here] += 1
-    return Machine(made, (*levels, *ports))
+    links = {
+        (a, b): METAXLINK if a // group == b // group else PCIE_LINKS[6]
+        for a, b in combinations(range(cards), 2)
+    }
+    made = tuple(_c500(number, group, cards, more) for number in range(cards))
+    return Machine(MetaxTree(made, links=links))
 
 
-def _c500(number: int, group: int, more: dict[str, str | int]) -> TwinCard:
-    root = group * 0x40
-    return TwinCard(
-        number,
-        bdf=f"0000:{root + 3 + number % 0x30:02x}:00.0",
-        uuid=f"GPU-00000000-1111-2222-3333-{number:012d}",
-        host_bridge=f"pci0000:{root:02x}",
-        bridges=(
+def _c500(number: int, group: int, cards: int, more: dict[str, Any]) -> TreeCard:
+    root, others = number // group * 0x40, min(group, cards - number // group * group) - 1
+    usual: dict[str, Any] = {
+        "bdf": f"0000:{root + 3 + number % 0x30:02x}:00.0",
+        "uuid": f"00000000-1111-2222-3333-{number:012d}",
+        "host_bridge": f"pci0000:{root:02x}",
+        "bridges": (
             f"0000:{root:02x}:01.0",
             f"0000:{root + 1:02x}:00.0",
             f"0000:{root + 2:02x}:{number % 0x20:02x}.0",
         ),
-        numa=group,
-        more={"serial": f"BOARD{number:04}", "toggle": 1, "usage": 10 + number} | more,
-    )
-
-
-def _line(word: str, properties: dict[str, str | int]) -> str:
-    pairs = (f"{key}={str(value).replace(' ', '%20')}" for key, value in properties.items())
-    return f"{word} {' '.join(pairs)}"
+        "numa": number // group,
+        "serial": f"BOARD{number:04}",
+        "model": "sgpu",
+        "usage": 10 + number,
+        "topology": (FOUR_IN_A_RING, number % group),
+        "port_states": dict.fromkeys(_PORTS_OF_FOUR, UP)
+        if others == len(_PORTS_OF_FOUR)
+        else {6: UP}
+        if others
+        else {},
+    }
+    return TreeCard(number, **(usual | more))
 
 
 class Twin:
@@ -130,12 +137,13 @@ class Twin:
         self.library = root / "libmxsml.so"
         self.sysfs = root / "sys"
         self.dev = root / "dev"
-        self._world = root / "world"
+        self._rules = root / "rules"
         self._versions = count()
+        self._changing = threading.Lock()
         self.install(left_out=left_out, flags=flags)
         self.show(machine)
-        grow_kernel_tree(self.sysfs, self.dev, machine.cards)
-        os.environ[VARIABLE] = str(self._world)
+        os.environ[RULES] = str(self._rules)
+        os.environ[SYSFS] = str(self.sysfs)
 
     def install(self, *, left_out: Sequence[str] = (), flags: tuple[str, ...] = ()) -> None:
         """Put a fresh copy of the library in place, as a package manager does: beside it, then over it."""
@@ -144,17 +152,20 @@ class Twin:
             "libmxsml.so",
             exports=_EXPORTS,
             left_out=tuple(left_out),
-            flags=("-Wl,-soname,libmxsml.so.2", *flags),
+            # The original is never unloaded, as C++ libraries often are not.
+            flags=("-Wl,-soname,libmxsml.so.2", "-Wl,-z,nodelete", *flags),
         )
         beside = self.root / "libmxsml.so.new"
         shutil.copy(built, beside)
         beside.replace(self.library)
 
-    def show(self, machine: Machine) -> None:
-        """Change the world between two calls."""
-        beside = self.root / f"world.{next(self._versions)}"
-        beside.write_text(machine.text())
-        beside.replace(self._world)
+    def show(self, machine: Machine, *, renew_slices: bool = False) -> None:
+        """Change the world between two calls. Slices stay what was made of them, unless they are renewed."""
+        with self._changing:
+            machine.tree.grow(self.sysfs, self.dev, renew_slices=renew_slices)
+            beside = self.root / f"rules.{next(self._versions)}"
+            beside.write_text("".join(f"{line}\n" for line in machine.rules))
+            beside.replace(self._rules)
 
     def settings(self, **changes: Any) -> Settings:  # noqa: ANN401 - whatever Settings takes
         usual: dict[str, Any] = {
@@ -189,12 +200,10 @@ def every_question(driver: MxsmlDriver, uuid: CardUuid) -> dict[str, Callable[[]
         "health": driver.health,
         "slices": lambda: driver.slices(uuid),
         "room": lambda: driver.room(uuid),
-        "snapshot": driver.snapshot,
         "create_slice": lambda: driver.create_slice(uuid, memory=half, cores=10, name="made"),
         "create_online_slice": lambda: driver.create_slice(uuid, memory=half, cores=10, online=True),
         "resize_slice": lambda: driver.resize_slice(uuid, 3, memory=half, cores=20),
         "set_policy": lambda: driver.set_policy(uuid, QosPolicy.BURST_SHARE),
-        "set_online": lambda: driver.set_online(uuid, 3, online=True),
         "remove_slice": lambda: driver.remove_slice(uuid, 3),
         "set_sliced": lambda: driver.set_sliced(uuid, on=False),
         "set_virtual_functions": lambda: driver.set_virtual_functions(uuid, 2),
@@ -207,30 +216,3 @@ def outcome(question: Callable[[], object]) -> Outcome:
         return question()
     except DriverError as error:
         return error
-
-
-def grow_kernel_tree(sysfs: Path, dev: Path, cards: Iterable[TwinCard]) -> None:
-    """The kernel's files about these cards. A management controller's display owns the first graphics node."""
-    devices = sysfs / "bus/pci/devices"
-    driver = sysfs / "bus/pci/drivers/METAX"
-    for directory in (devices, driver, dev / "dri"):
-        directory.mkdir(parents=True, exist_ok=True)
-    (dev / "mxcd").touch()
-    for card in cards:
-        home = sysfs.joinpath("devices", card.host_bridge, *card.bridges, card.bdf)
-        drm = home / "drm"
-        names = (f"card{card.number + 1}", f"renderD{card.number + 128}")
-        for name in names:
-            (drm / name).mkdir(parents=True, exist_ok=True)
-            (dev / "dri" / name).touch()
-        (home / "numa_node").write_text(f"{card.numa}\n")
-        if card.more.get("sriov"):
-            (home / "sriov_totalvfs").write_text("8\n")
-            (home / "sriov_numvfs").write_text("0\n")
-        for link, target in (
-            (devices / card.bdf, home),
-            (driver / card.bdf, home),
-            (home / "driver", driver),
-        ):
-            if not link.is_symlink():
-                link.symlink_to(os.path.relpath(target, link.parent))

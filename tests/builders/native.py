@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from builders.system_programs import system_program
+from testbed.left_out import lacking
+
 NATIVE = Path(__file__).resolve().parent.parent / "native"
 STRICT = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
 SANITIZED = ("-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-fno-sanitize-recover=undefined")
@@ -52,17 +55,21 @@ def program(sources: tuple[str, ...], name: str, *, flags: tuple[str, ...] = ())
 def sanitizer_runtime() -> Path:
     """The library to preload into a program that was not compiled with the address sanitizer."""
     answer = subprocess.run(
-        [_compiler(), "-print-file-name=libasan.so"], capture_output=True, check=True, text=True, timeout=60
+        [system_program("gcc"), "-print-file-name=libasan.so"],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
     )
     found = Path(answer.stdout.strip())
     if not found.is_absolute():
-        pytest.skip("this machine's gcc has no address sanitizer")
+        pytest.skip(lacking("address sanitizer for gcc", "g++"))
     return found.resolve()
 
 
 def _compiled(sources: tuple[str, ...], output: Path, flags: tuple[str, ...]) -> Path:
     answer = subprocess.run(
-        [_compiler(), *STRICT, "-o", output, *(NATIVE / source for source in sources), *flags],
+        [system_program("gcc"), *STRICT, "-o", output, *(NATIVE / source for source in sources), *flags],
         capture_output=True,
         check=False,
         text=True,
@@ -71,10 +78,3 @@ def _compiled(sources: tuple[str, ...], output: Path, flags: tuple[str, ...]) ->
     if answer.returncode != 0:
         pytest.fail(f"gcc could not compile {sources}:\n{answer.stderr}")
     return output
-
-
-def _compiler() -> str:
-    found = shutil.which("gcc")
-    if found is None:
-        pytest.skip("there is no gcc to compile the native twin with")
-    return found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from tangram.drivers.simulated.client import SimulatedClient, answer_in
 from tangram.drivers.simulated.driver import SimulatedDriver
 from tangram.drivers.simulated.reading import read_description
+from tangram.drivers.simulated.server import Server
 from tangram.drivers.simulated.serving import answer
 from tangram.drivers.simulated.world import World
 
@@ -30,6 +32,19 @@ def make_driver(
 ) -> SimulatedDriver:
     """A driver over such a node, whose waiting takes no time."""
     return SimulatedDriver(make_world(*cards, clock=clock, **keys), sleep=lambda _: None)
+
+
+class BackgroundServer(Server):
+    """Serves in a thread of its own from `start` to `close`."""
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self.serve, name="simulated-cards", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown()
+        self._thread.join()
+        super().close()
 
 
 class DirectLine:

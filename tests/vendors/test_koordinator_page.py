@@ -113,6 +113,9 @@ Whatever is taken here Koordinator takes too. What it takes and Tangram refuses,
 """
 
 DECIDED: Final = {
+    "`metax-tech.com/gpu`, `mthreads.com/gpu`, `vcore` and the like beside these words": "Refused"
+    " (`koordinator-mixed-words`), though koord-scheduler takes them: only `metax-tech.com/sgpu` or `mthreads.com/vgpu`"
+    " may stand there, as the number of cards.",
     "Init containers": "Read and completed like any other, sidecars too. Koordinator's webhook passes over them, and"
     " `koordinator.sh/gpu` in one then fits nowhere.",
     "Two containers that ask for cards": "Refused (`koordinator-several-containers`) where one of them uses these"

@@ -56,7 +56,7 @@ def test_whole_cards_take_all_of_each(admitted: Answer) -> None:
         pytest.param({VCORE: "60", VMEMORY: "16"}, slice_of(60, from_gib(16)), id="bare memory is GiB"),
         pytest.param({VCORE: "60", VMEMORY: "16Gi"}, slice_of(60, from_gib(16)), id="memory with a suffix"),
         pytest.param({VCORE: "60", VMEMORY: "1024Mi"}, slice_of(60, from_gib(1)), id="memory in MiB"),
-        pytest.param({VCORE: "60", VMEMORY: "1500k"}, slice_of(60, from_mib(1)), id="floored to MiB"),
+        pytest.param({VCORE: "60", VMEMORY: "150000k"}, slice_of(60, from_mib(143)), id="floored to MiB"),
         pytest.param({VCORE: "0", VMEMORY: "1"}, slice_of(0, from_gib(1)), id="no compute"),
         pytest.param({VCORE: "100", VMEMORY: "64"}, slice_of(100, from_gib(64)), id="all of a card"),
     ],
@@ -75,6 +75,7 @@ def test_parts_of_several_cards_count_for_each_card(admitted: Answer) -> None:
     [
         pytest.param({SGPU: "1", VCORE: "101"}, Code.CORES_OUT_OF_RANGE, id="more than a card's compute"),
         pytest.param({SGPU: "1", VMEMORY: "512Ki"}, Code.MEMORY_BELOW_ONE_MIB, id="below 1 MiB"),
+        pytest.param({SGPU: "1", VMEMORY: "100Mi"}, Code.MEMORY_BELOW_ONE_STEP, id="below a step"),
         pytest.param({SGPU: "1", VMEMORY: "2k"}, Code.MEMORY_AMBIGUOUS, id="2000 as stored"),
         pytest.param({SGPU: "1", VMEMORY: "2000"}, Code.MEMORY_AMBIGUOUS, id="2000 as written"),
         pytest.param({SGPU: "1", VMEMORY: "2097152"}, Code.AMOUNT_TOO_LARGE, id="two exbibytes"),

@@ -79,6 +79,7 @@ REFUSED: dict[Code, Pod] = {
     Code.SLICE_WITHOUT_COUNT: pod({"metax-tech.com/vcore": "10", "metax-tech.com/vmemory": "4"}),
     Code.CORES_OUT_OF_RANGE: pod({**SGPU, "metax-tech.com/vcore": "150"}),
     Code.MEMORY_BELOW_ONE_MIB: pod({**SGPU, "metax-tech.com/vmemory": "512Ki"}),
+    Code.MEMORY_BELOW_ONE_STEP: pod({**SGPU, "metax-tech.com/vmemory": "100Mi"}),
     Code.MEMORY_AMBIGUOUS: pod({**SGPU, "metax-tech.com/vmemory": "2000"}),
     Code.MEMORY_NOT_A_TIER: pod({**VGPU, "mthreads.com/sgpu-memory": "33"}),
     Code.MEMORY_ABOVE_LARGEST_CARD: pod({**SGPU, "metax-tech.com/vmemory": "128"}),
@@ -145,7 +146,8 @@ INTRODUCTION = """\
 
 When a pod asks for cards in a way that cannot be meant, or can never be met, it is refused before it is scheduled. The
 answer is one sentence for each fault: what was read; what is legal; what to do instead. Every fault of a pod is in the
-answer, not only the first.
+answer, of very many the first eight; but what a container's amounts in Koordinator's words mean together is judged up
+to the first fault. What can never be met and is not refused is among [the scheduler's limits](scheduler.md#limits).
 
 The codes are stable and their set is closed; sentences may be reworded. Where HAMi or Koordinator has a text of its own
 for the same fault, the sentence begins with it, letter for letter. The examples are read with the default settings,

@@ -11,7 +11,6 @@ from tangram.units.ids import Namespace, PodName, PodUid
 from tangram.vendors.admission import admit
 from tangram.vendors.codes import Code
 from tangram.vendors.protocol import RemoveResource, SetAnnotation, SetLimit
-from tangram.vendors.renaming import names_in_use, usual_names
 from tangram.vendors.settings import AdmissionSettings
 
 OWN = {
@@ -110,10 +109,6 @@ def test_the_usual_name_of_a_renamed_resource_is_refused_and_never_overlooked() 
 
 def test_a_pod_that_names_nothing_of_ours_is_nobodys_business() -> None:
     assert not admit(pod({"nvidia.com/gpu": "1", "cpu": "2"}), SETTINGS).ours
-
-
-def test_the_names_in_use_are_the_own_ones_and_those_that_were_left_alone() -> None:
-    assert names_in_use(OWN) == (usual_names() - set(OWN.values())) | set(OWN)
 
 
 @given(

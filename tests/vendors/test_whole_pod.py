@@ -12,7 +12,7 @@ from tangram.model.requests import HostAsk
 from tangram.units.memory import Bytes, from_gib
 from tangram.vendors.admission import Admission, admit
 from tangram.vendors.codes import Code
-from tangram.vendors.registry import ALL, rules_for
+from tangram.vendors.registry import rules_for, rules_for_all
 
 Answer = Callable[..., Admission]
 PodOf = Callable[..., Pod]
@@ -228,7 +228,7 @@ def test_every_vendor_has_rules(vendor: Vendor) -> None:
 
 
 def test_vendors_share_no_resource() -> None:
-    names = [name for rules in ALL for name in rules.resource_names]
+    names = [name for rules in rules_for_all() for name in rules.resource_names]
     assert len(names) == len(set(names)) == 8
 
 

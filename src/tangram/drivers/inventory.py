@@ -63,7 +63,7 @@ def _card(device: Device, health: Health | None, mode: CardMode | None) -> Card:
         uuid=device.uuid,
         index=device.index,
         vendor=device.vendor,
-        memory=known(device.memory, Bytes(0)),
+        memory=_memory(device, mode),
         product=device.product,
         cores=CORES[device.vendor],
         slots=slots,
@@ -74,3 +74,11 @@ def _card(device: Device, health: Health | None, mode: CardMode | None) -> Card:
         memory_tiers=device.memory_tiers if mode is CardMode.SLICED else (),
         bdf=device.bdf,
     )
+
+
+def _memory(device: Device, mode: CardMode) -> Bytes:
+    """What can be given away of it. A card whose mode is open may be sliced next."""
+    memory = known(device.memory, Bytes(0))
+    if mode in (CardMode.SLICED, CardMode.UNDECIDED):
+        return min(memory, known(device.sliceable, memory))
+    return memory

@@ -107,11 +107,15 @@ SIMULATED: Final = Way(
 MXSML: Final = Way(
     "mxsml",
     _mxsml,
-    "libmxsml.so in /opt/mxdriver/lib, /opt/maca/lib, /opt/mxn100/lib and on the library path",
+    "libmxsml.so in /opt/mxdriver/lib, /usr/local/metax/mxdriver/lib, /opt/maca/lib, /opt/mxn100/lib and on the "
+    "library path",
     ("mxsml[:LIBRARY]",),
 )
 MXSMI: Final = Way(
-    "mx-smi", _mxsmi, "mx-smi on PATH and in /opt/mxdriver/bin and /opt/maca/bin", ("mx-smi[:BINARY]",)
+    "mx-smi",
+    _mxsmi,
+    "mx-smi on PATH and in /opt/mxdriver/bin, /usr/local/metax/mxdriver/bin and /opt/maca/bin",
+    ("mx-smi[:BINARY]",),
 )
 SYSFS: Final = Way("sysfs", _sysfs, "PCI devices of vendors 9999 and 1ed5 in /sys/bus/pci", ("sysfs[:ROOT]",))
 MTML: Final = Way("mtml", _mtml, "libmtml.so.2 on the library path", ("mtml[:LIBRARY]",))

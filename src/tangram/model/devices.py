@@ -72,6 +72,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     virtual_function_of: CardUuid | None = None
     sliced: Maybe[bool] = NA
     """Whether slices can be made of it now (MetaX sGPU switch, Moore Threads sgpu_km binding)."""
+    sliceable: Maybe[Bytes] = NA
+    """What all its slices together can have of its memory, where the driver keeps some of it for itself."""
     memory_tiers: tuple[Bytes, ...] = ()
 
 

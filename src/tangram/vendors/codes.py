@@ -30,6 +30,7 @@ class Code(StrEnum):
     SLICE_WITHOUT_COUNT = "slice-without-count"
     CORES_OUT_OF_RANGE = "cores-out-of-range"
     MEMORY_BELOW_ONE_MIB = "memory-below-one-mib"
+    MEMORY_BELOW_ONE_STEP = "memory-below-one-step"
     MEMORY_AMBIGUOUS = "memory-ambiguous"
     MEMORY_NOT_A_TIER = "memory-not-a-tier"
     MEMORY_ABOVE_LARGEST_CARD = "memory-above-largest-card"

@@ -26,6 +26,3 @@ def rules_for(vendor: Vendor, settings: AdmissionSettings = DEFAULT_SETTINGS) ->
 def rules_for_all(settings: AdmissionSettings = DEFAULT_SETTINGS) -> tuple[VendorRules, ...]:
     """The rules of every vendor whose words a pod can use."""
     return tuple(rules_for(vendor, settings) for vendor in (Vendor.METAX, Vendor.MTHREADS))
-
-
-ALL = rules_for_all()

@@ -37,11 +37,6 @@ def usual_names() -> frozenset[str]:
     return metax.RESOURCES | mthreads.RESOURCES | KOORDINATOR_RESOURCES
 
 
-def names_in_use(renamed: Renamed) -> frozenset[str]:
-    """Every resource of ours as this cluster calls it."""
-    return frozenset(own_name(usual, renamed) for usual in usual_names())
-
-
 def abandoned(renamed: Renamed) -> frozenset[str]:
     """Usual names that stand for nothing here."""
     return frozenset(renamed.values()) - frozenset(renamed)

@@ -51,7 +51,8 @@ def mixed(simulated: Callable[[str], Place]) -> Place:
 
 @pytest.fixture
 def metax_twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Place]:
-    monkeypatch.setenv(mxsml_twin.VARIABLE, "")
+    monkeypatch.setenv(mxsml_twin.RULES, "")
+    monkeypatch.setenv(mxsml_twin.SYSFS, "")
 
     def make(machine: mxsml_twin.Machine, *, left_out: Sequence[str] = ()) -> Place:
         root = tmp_path / "metax"
@@ -69,20 +70,20 @@ def metax_twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 def eight_c500(metax_twin: Callable[..., Place]) -> Place:
     machine = (
         mxsml_twin.c500()
-        .plus(
-            "slice",
-            card=0,
-            id=0,
+        .with_slice(
+            0,
+            0,
             memory=16384,
             compute=25,
             minor=22,
             used=3 << 30,
             usage=1234,
             alias="notebook",
+            uuid="s0",
         )
-        .plus("slice", card=0, id=3, memory=8192, compute=10, minor=23, alias="idle")
-        .plus("process", pid=4100, card=0, slice=0, memory=3 << 30, name="python3")
-        .plus("process", pid=4242, card=4, memory=40 << 30, name="train.py")
+        .with_slice(0, 3, memory=8192, compute=10, minor=23, alias="idle", uuid="s3")
+        .with_process(4100, 0, slice=0, memory=3 << 30, name="python3")
+        .with_process(4242, 4, memory=40 << 30, name="train.py")
     )
     place: Place = metax_twin(machine)
     host = Host(place.root)

@@ -34,12 +34,12 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 
 @pytest.mark.parametrize("command", ["devices", "doctor"])
 @pytest.mark.parametrize(
-    "call", ["mxSmlInit", "mxSmlGetDeviceInfo", "mxSmlGetMemoryInfo", "mxSmlGetSgpuCount"]
+    "call", ["mxSmlInitWithFlags", "mxSmlGetDeviceInfo", "mxSmlGetMemoryInfo", "mxSmlGetSgpuCount"]
 )
 def test_a_metax_call_that_hangs_is_named(
     metax_twin: Callable[..., Place], fifo: Fifo, call: str, command: str
 ) -> None:
-    place = metax_twin(mxsml_twin.c500(2).plus("block", call=call, fifo=str(fifo.path)))
+    place = metax_twin(mxsml_twin.c500(2).rule("block", call=call, fifo=str(fifo.path)))
     with time_is_up_while(fifo.hangs) as waits:
         answer = place.run(command)
     assert max(waits) < LONG, "the driver gives up before the command does, as it knows the name"
@@ -84,7 +84,7 @@ def test_a_command_answers_within_its_timeout_by_the_wall_clock(
 
 def test_cards_read_before_the_hang_are_shown(metax_twin: Callable[..., Place], fifo: Fifo) -> None:
     place = metax_twin(
-        mxsml_twin.c500(2).plus("block", call="mxSmlGetTemperatureInfo", device=1, fifo=str(fifo.path))
+        mxsml_twin.c500(2).rule("block", call="mxSmlGetTemperatureInfo", device=1, fifo=str(fifo.path))
     )
     with time_is_up_while(fifo.hangs):
         answer = place.run("devices")

@@ -267,3 +267,15 @@ def test_a_file_that_is_no_library_is_told_with_the_loaders_words(tmp_path: Path
     found = look(NO_LIBRARY, tmp_path)
     assert outcomes(found) == [("metax-library", FAIL)]
     assert "cannot be loaded" in found[0].why
+
+
+def test_the_library_that_the_driver_would_load_is_the_one_examined(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "libmtml.so.2").write_text("no library at all")
+    host = Host(tmp_path / "host")
+    mthreads(host)
+    probe = partial(libraries.mthreads_library, None, {"MTML_LIBRARY_PATH": str(mine)})
+    (found, _) = look(probe, host.root)
+    assert (found.check, found.outcome) == ("mthreads-library", FAIL)
+    assert str(mine / "libmtml.so.2") in found.why

@@ -12,7 +12,7 @@ from builders.gmi_answers import SUMMARY, FakeGmi, card, matrix, query
 from builders.hanging import LONG
 from builders.mtml_twin import GIB, Clock, uuid_of
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.gmi.driver import FRESH, GmiDriver, open_gmi
+from tangram.drivers.gmi.driver import FRESH, GmiDriver
 from tangram.drivers.protocol import Driver
 from tangram.model.devices import Process
 from tangram.model.topology import LinkKind, PcieLevel
@@ -194,13 +194,13 @@ def test_a_command_that_fails_once_is_asked_again(driver: GmiDriver, tool: FakeG
 
 def test_a_missing_tool_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    for driver in (open_gmi(), open_gmi(str(tmp_path / "nothing"))):
+    for driver in (GmiDriver(), GmiDriver(str(tmp_path / "nothing"))):
         error = refused(driver)
         driver.close()
         assert error.kind is Kind.NO_LIBRARY
     (tmp_path / "mthreads-gmi").write_text("not a program")
     (tmp_path / "mthreads-gmi").chmod(0o755)
-    driver = open_gmi()
+    driver = GmiDriver()
     assert refused(driver).kind in {Kind.NO_LIBRARY, Kind.FAILED}
     driver.close()
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.gmi_answers import IDLE_SUMMARY, LISTING, SUMMARY, card, matrix, query
+from builders.gmi_answers import IDLE_SUMMARY, SUMMARY, card, matrix, query
 from builders.mtml_twin import GIB, uuid_of
-from tangram.drivers.gmi.listing import ListedCard, parse_listing
 from tangram.drivers.gmi.matrix import Pair, parse_matrix
 from tangram.drivers.gmi.processes import parse_processes
 from tangram.drivers.gmi.query import parse_query
@@ -18,7 +17,6 @@ from tangram.drivers.gmi.values import ParseError, measure, memory, percent, who
 from tangram.drivers.sgpu_km import parse_bound_cards, parse_number, parse_usage
 from tangram.model.devices import Process
 from tangram.model.topology import PcieLevel
-from tangram.units.ids import CardUuid
 from tangram.units.memory import MIB, Bytes
 from tangram.units.na import NA
 
@@ -70,16 +68,6 @@ def test_figures_that_are_missing_or_odd_are_not_available() -> None:
 def test_an_answer_of_another_structure_is_refused(text: str, words: str) -> None:
     with pytest.raises(ParseError, match=words):
         parse_query(text)
-
-
-def test_the_listing_tolerates_blanks_round_colons_and_brackets_in_names() -> None:
-    assert len(parse_listing(LISTING)) == 8
-    assert parse_listing("GPU 3:MTT S80 (OEM) (UUID:abc)\n") == (
-        ListedCard(3, "MTT S80 (OEM)", CardUuid("abc")),
-    )
-    for wrong in ("", "Error: the driver is not loaded\n", LISTING + "GPU x"):
-        with pytest.raises(ParseError):
-            parse_listing(wrong)
 
 
 def test_the_process_table_keeps_blanks_in_commands() -> None:
@@ -160,7 +148,6 @@ def test_a_value_is_read_exactly_or_not_at_all(read: object, meant: object) -> N
 
 PARSERS: dict[str, tuple[Callable[[str], object], str]] = {
     "query": (parse_query, query(card(0), card(1))),
-    "listing": (parse_listing, LISTING),
     "processes": (parse_processes, SUMMARY),
     "matrix": (parse_matrix, matrix(4)),
     "usage": (parse_usage, "Free: 17179869184\nPID: 4711 Mem: 1073741824\n"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.modules import KERNEL, loader_of, module_file, module_text
-from builders.simulated import client_of, make_driver
+from builders.simulated import BackgroundServer, client_of, make_driver
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.modules.opening import open_loader
 from tangram.drivers.modules.protocol import LoaderCode, LoaderError
@@ -23,7 +23,6 @@ from tangram.drivers.simulated.kernel import ModuleFile
 from tangram.drivers.simulated.loading import WorldLoader
 from tangram.drivers.simulated.opening import open_simulated_bus
 from tangram.drivers.simulated.reading import read_description
-from tangram.drivers.simulated.server import Server
 from tangram.model.devices import SriovState
 from tangram.units.na import NA
 from tangram.wire.errors import WireError
@@ -258,7 +257,7 @@ def folder() -> Iterator[Path]:
 
 
 def test_the_module_outlives_whoever_loaded_it(driver: SimulatedDriver, folder: Path, tmp_path: Path) -> None:
-    server = Server(driver, folder / "s")
+    server = BackgroundServer(driver, folder / "s")
     server.start()
     try:
         loader = open_loader(f"simulated:unix:{folder / 's'}", Path("/"))

@@ -34,7 +34,6 @@ class Reading(NamedTuple):
     links: LinkReport
     figures: Figures
     health: Mapping[CardUuid, Health]
-    version: object
 
     @property
     def card(self) -> Device:
@@ -43,16 +42,13 @@ class Reading(NamedTuple):
 
 def read(driver: MtmlDriver) -> Reading:
     devices = driver.devices()
-    return Reading(
-        devices, driver.links(devices), driver.figures(CARD), driver.health(), driver.library_version()
-    )
+    return Reading(devices, driver.links(devices), driver.figures(CARD), driver.health())
 
 
 # What is not there when the function fails. Everything else must still be.
 LOST: dict[str, Callable[[Reading], bool]] = {
     "mtmlLibraryShutDown": lambda _: True,
     "mtmlErrorString": lambda _: True,
-    "mtmlLibraryGetVersion": lambda got: got.version is NA,
     "mtmlLibraryInitSystem": lambda got: got.card.driver_version is NA,
     "mtmlSystemGetDriverVersion": lambda got: got.card.driver_version is NA,
     "mtmlDeviceGetIndex": lambda got: got.card.index == 1,

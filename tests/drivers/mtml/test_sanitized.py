@@ -73,7 +73,7 @@ for function in functions.split(","):
         beside.write_text(f"{healthy}fault {function} {code}\\n")
         beside.replace(world)
         for ask in (driver.devices, driver.health, lambda: driver.links(driver.devices()),
-                    lambda: [driver.figures(each.uuid) for each in driver.devices()], driver.library_version):
+                    lambda: [driver.figures(each.uuid) for each in driver.devices()]):
             try:
                 ask()
             except DriverError:

@@ -13,8 +13,9 @@ import pytest
 from builders import mxsmi_shapes as shapes
 from builders.hanging import LONG, eventually
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.mxsmi.driver import FRESH, MxSmiDriver, Settings, open_mxsmi
-from tangram.drivers.mxsmi.tool import GRACE, MxSmi, Output
+from tangram.drivers.mxsmi.driver import FRESH, MxSmiDriver, Settings
+from tangram.drivers.mxsmi.tool import GRACE, MxSmi, Output, find_binary
+from tangram.drivers.opening import open_driver
 from tangram.model.cards import QosPolicy
 from tangram.model.topology import LinkKind, PcieLevel
 from tangram.units.ids import CardUuid
@@ -138,11 +139,29 @@ def test_a_card_nobody_could_ever_use_is_named_by_its_address(tmp_path: Path) ->
     assert len(driver.devices()) == 1
 
 
-def test_memory_errors_that_were_not_corrected_make_a_card_unhealthy(tmp_path: Path) -> None:
-    rows = {"ECC Errors": {**shapes.ECC_ROWS["ECC Errors"], "DRAM Uncorrectable": "4"}}
+@pytest.mark.parametrize(
+    ("errors", "retired", "code"),
+    [
+        pytest.param({"DRAM Uncorrectable": "4"}, "0", "ecc-uncorrected", id="uncorrected"),
+        pytest.param(
+            {"DRAM Uncorrectable": "4", "SRAM Uncorrectable": "N/A"},
+            "N/A",
+            "ecc-uncorrected",
+            id="beside-unknown",
+        ),
+        pytest.param({}, "2", "retired-pages", id="retired"),
+    ],
+)
+def test_memory_that_lost_data_makes_a_card_unhealthy(
+    errors: dict[str, str], retired: str, code: str, tmp_path: Path
+) -> None:
+    rows = {
+        "ECC Errors": {**shapes.ECC_ROWS["ECC Errors"], **errors},
+        "Retired Pages": {"Double Bit ECC": retired},
+    }
     driver, _ = make({**every_answer(), "--count-ecc": shapes.sections(rows, shapes.BDFS[:1])}, tmp_path)
     health = driver.health()
-    assert health[FIRST].code == "ecc-uncorrected"
+    assert health[FIRST].code == code
     assert health[CardUuid(shapes.UUIDS[1])].healthy
 
 
@@ -205,7 +224,8 @@ def script(tmp_path: Path, body: str) -> str:
 
 def test_the_tool_is_run_and_its_output_read(tmp_path: Path) -> None:
     (tmp_path / "listing").write_text(shapes.WHOLE_LISTING)
-    driver = open_mxsmi(script(tmp_path, f'[ "$1" = -L ] && cat "{tmp_path}/listing" || exit 3'))
+    program = script(tmp_path, f'[ "$1" = -L ] && cat "{tmp_path}/listing" || exit 3')
+    driver = open_driver(f"mx-smi:{program}")
     assert len(driver.health()) == 8
     driver.close()
 
@@ -264,7 +284,7 @@ def test_a_process_that_cannot_be_killed_is_not_joined_by_a_second(
 
 def test_a_tool_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DriverError, match="is no program that can be run") as caught:
-        open_mxsmi(str(tmp_path / "none"))
+        open_driver(f"mx-smi:{tmp_path / 'none'}")
     assert caught.value.kind is Kind.NO_LIBRARY
 
 
@@ -273,4 +293,18 @@ def test_a_tool_that_cannot_be_started_is_one_sentence(tmp_path: Path) -> None:
     path.write_bytes(b"\x7fELF nonsense")
     path.chmod(0o755)
     with pytest.raises(DriverError, match="cannot be run"):
-        open_mxsmi(str(path)).devices()
+        open_driver(f"mx-smi:{path}").devices()
+
+
+def test_the_tool_under_another_brand_is_taken_where_the_usual_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    branded = tmp_path / "ht-smi"
+    branded.write_text("#!/bin/sh\n")
+    branded.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_binary(None) == str(branded)
+    usual = tmp_path / "mx-smi"
+    usual.write_text("#!/bin/sh\n")
+    usual.chmod(0o755)
+    assert find_binary(None) == str(usual)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.mxsml_twin import VARIABLE, Machine, Twin, c500
+from builders.mxsml_twin import RULES, SYSFS, Machine, Twin, c500
 from tangram.drivers.mxsml.driver import MxsmlDriver
 
 Make = Callable[..., Twin]
@@ -13,7 +13,8 @@ Make = Callable[..., Twin]
 
 @pytest.fixture
 def twin_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(RULES, "")
+    monkeypatch.setenv(SYSFS, "")
     opened: list[MxsmlDriver] = []
 
     def make(machine: Machine, *, left_out: Sequence[str] = ()) -> Twin:

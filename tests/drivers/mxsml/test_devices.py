@@ -2,12 +2,13 @@ from collections.abc import Callable
 
 import pytest
 
-from builders.mxsml_twin import Machine, Twin, TwinCard, c500
+from builders.metax_tree import TreeCard
+from builders.mxsml_twin import Machine, Twin, c500, machine_of
 from tangram.drivers.errors import DriverError
 from tangram.model.cards import Vendor
 from tangram.model.devices import DeviceNodes, DriverMode, SriovState
 from tangram.units.ids import CardUuid
-from tangram.units.memory import from_gib
+from tangram.units.memory import from_gib, from_mib
 from tangram.units.na import NA
 
 Make = Callable[..., Twin]
@@ -29,8 +30,15 @@ def test_a_card_is_described_by_library_and_kernel_together(eight: Twin) -> None
     assert device.sliced is True
 
 
+def test_a_sliced_card_says_how_much_of_it_can_be_sliced(twin_of: Make) -> None:
+    sliced, whole = twin_of(c500(2).with_card(1, model="native")).driver().devices()
+    # 64581 MiB in whole steps of 128.
+    assert (sliced.memory, sliced.sliceable) == (from_gib(64), from_mib(64512))
+    assert whole.sliceable is NA
+
+
 def test_what_the_kernel_does_not_say_is_not_available(twin_of: Make) -> None:
-    machine = Machine((TwinCard(0, bdf="0000:0e:00.0", uuid="GPU-x", numa=-1),))
+    machine = machine_of(TreeCard(0, "0000:0e:00.0", uuid="x", numa=-1))
     twin = twin_of(machine)
     device = twin.driver(
         sysfs_root=str(twin.root / "nothing"), dev_root=str(twin.root / "nowhere")
@@ -45,30 +53,27 @@ def test_the_librarys_numa_node_stands_in_for_the_kernels(twin_of: Make) -> None
     assert [device.numa for device in devices] == [0, 37]
 
 
-def test_a_board_without_a_serial_number_shows_its_chips(twin_of: Make) -> None:
-    device = twin_of(c500(1).with_card(0, serial="", chip="C7")).driver().devices()[0]
-    assert device.serial == "C7"
+def test_a_board_without_a_serial_number_has_none(twin_of: Make) -> None:
+    assert twin_of(c500(1, serial="")).driver().devices()[0].serial is NA
 
 
 def test_a_card_of_the_other_family_is_told_by_its_name(twin_of: Make) -> None:
-    machine = c500(2).with_card(0, name="MXN260").with_card(1, name="0x4242", brand=1)
+    machine = c500(2).with_card(0, product="MXN260").with_card(1, product="MXN100", shown_name="0x4242")
     assert [device.family for device in twin_of(machine).driver().devices()] == ["MXN", "MXN"]
 
 
-def test_virtual_functions_name_the_card_they_are_part_of(twin_of: Make) -> None:
-    physical = TwinCard(100, bdf="0000:0e:00.0", more={"mode": 1, "sriov": 1})
-    parts = tuple(
-        TwinCard(
-            at,
-            bdf=f"0000:0e:00.{at + 1}",
-            uuid=f"GPU-vf{at}",
-            more={"mode": 2, "parent": 100, "name": "MXC500 VF"},
-        )
-        for at in range(2)
+def split() -> Machine:
+    """A card of the virtualisation driver with two parts."""
+    physical = TreeCard(0, "0000:0e:00.0", driver="MXGVM", virtual_functions=8, files={"sriov_numvfs": "2"})
+    parts = (
+        TreeCard(at, f"0000:0e:00.{at}", uuid=f"vf{at}", product="MXC500 VF", part_of=physical.bdf)
+        for at in (1, 2)
     )
-    twin = twin_of(Machine((*parts, physical)))
-    (twin.sysfs / "bus/pci/devices/0000:0e:00.0/sriov_numvfs").write_text("2\n")
-    one, other, whole = twin.driver().devices()
+    return machine_of(physical, *parts)
+
+
+def test_virtual_functions_name_the_card_they_are_part_of(twin_of: Make) -> None:
+    one, other, whole = twin_of(split()).driver().devices()
     assert (whole.uuid, whole.index, whole.mode) == ("PCI-0000:0e:00.0", 100, DriverMode.CLOUD)
     assert (whole.sriov, whole.virtual_functions) == (SriovState.ON, 2)
     assert one.virtual_function_of == other.virtual_function_of == whole.uuid
@@ -76,23 +81,21 @@ def test_virtual_functions_name_the_card_they_are_part_of(twin_of: Make) -> None
 
 
 def test_the_library_counts_virtual_functions_where_the_kernel_does_not(twin_of: Make) -> None:
-    physical = TwinCard(100, bdf="0000:0e:00.0", uuid="GPU-p", more={"mode": 1})
-    part = TwinCard(0, bdf="0000:0e:00.1", uuid="GPU-vf", more={"mode": 2, "parent": 100})
-    twin = twin_of(Machine((part, physical)))
+    twin = twin_of(split())
     found = twin.driver(sysfs_root=str(twin.root / "nothing")).devices()
-    assert found[1].virtual_functions == 1
-    assert found[0].virtual_function_of == "GPU-p"
+    assert found[2].virtual_functions == 2
+    assert found[0].virtual_function_of == found[2].uuid
 
 
 def test_a_card_that_could_be_split_and_is_not_is_off(twin_of: Make) -> None:
-    twin = twin_of(c500(1, sriov=1))
+    twin = twin_of(c500(1, virtual_functions=8))
     assert twin.driver().devices()[0].sriov is SriovState.OFF
     assert twin.driver(sysfs_root=str(twin.root / "nothing")).devices()[0].sriov is SriovState.OFF
 
 
 def test_a_card_the_library_cannot_use_is_still_listed(twin_of: Make) -> None:
-    limited = TwinCard(1, bdf="0000:0f:00.0", more={"limited": 1, "reason": "MetaX Sysfs File Unaccessible"})
-    driver = twin_of(Machine((*c500(1).cards, limited))).driver()
+    machine = c500(2).with_card(1, bdf="0000:0f:00.0", smi=False, reason=(3, "MetaX Sysfs File Unaccessible"))
+    driver = twin_of(machine).driver()
     device = driver.devices()[1]
     assert (device.uuid, device.product, device.memory, device.serial) == (
         "PCI-0000:0f:00.0",
@@ -128,13 +131,3 @@ def test_a_card_seen_on_the_bus_makes_the_library_look_again(two: Twin) -> None:
     assert refusal.value.call == "mxSmlInitWithFlags"
     two.show(c500(3))
     assert len(driver.devices()) == 3
-
-
-def test_a_snapshot_says_what_the_single_questions_say(eight: Twin) -> None:
-    driver = eight.driver()
-    devices = driver.devices()
-    whole = driver.snapshot()
-    assert [card.device for card in whole.cards] == list(devices)
-    assert whole.links == driver.links(devices)
-    assert {card.device.uuid: card.health for card in whole.cards} == driver.health()
-    assert [card.figures for card in whole.cards] == [driver.figures(device.uuid) for device in devices]

@@ -14,9 +14,9 @@ FIRST = CardUuid("GPU-00000000-1111-2222-3333-000000000000")
 
 
 def test_figures_come_in_our_units(twin_of: Make) -> None:
-    machine = c500(1, temperature=3925, ecc="1,2,3,4,5", throttle=0x1 | 0x8 | 0x20, usage=37).plus(
-        "process", pid=4711, name="python", card=0, memory=from_mib(512)
-    )
+    machine = c500(
+        1, temperature=3925, ecc=(1, 2, 3, 4, 5), throttle=0x1 | 0x8 | 0x20, usage=37
+    ).with_process(4711, 0, memory=from_mib(512))
     assert twin_of(machine).driver().figures(FIRST) == Figures(
         utilisation_percent=37.0,
         memory_used=Bytes(845824 * 1024),
@@ -24,7 +24,7 @@ def test_figures_come_in_our_units(twin_of: Make) -> None:
         temperature_celsius=39.25,
         power_watts=61.5,
         power_cap_watts=350.0,
-        clocks_mhz={"XCORE": 1511, "MC": 1502, "VPUE": 1505, "VPUD": 1506},
+        clocks_mhz={"XCORE": 1500, "MC": 1800, "VPUE": 500, "VPUD": 600},
         ecc_corrected=4,
         ecc_uncorrected=6,
         retired_pages=5,
@@ -46,27 +46,34 @@ def test_a_card_without_processes_has_none_rather_than_unknown(twin_of: Make) ->
     assert twin_of(c500(1)).driver().figures(FIRST).processes == ()
 
 
-@pytest.mark.parametrize(
-    ("left_out", "slice_id"),
-    [
-        ((), 3),
-        (("mxSmlGetSingleGpuProcess_v3",), None),
-        (("mxSmlGetSingleGpuProcess_v3", "mxSmlGetSingleGpuProcess_v2"), None),
-    ],
-    ids=["newest", "second", "oldest"],
-)
-def test_each_form_of_the_process_list_is_understood(
-    left_out: tuple[str, ...], slice_id: int | None, twin_of: Make
-) -> None:
-    machine = c500(1).plus("process", pid=9, name="a b", card=0, memory=1024, slice=3)
-    found = twin_of(machine, left_out=left_out).driver().figures(FIRST).processes
-    assert found == (Process(9, "a b", Bytes(1024), slice_id),)
+FORMS = ("mxSmlGetProcessInfo_v3", "mxSmlGetSingleGpuProcess_v3", "mxSmlGetSingleGpuProcess_v2")
+
+
+@pytest.mark.parametrize("lacking", range(len(FORMS) + 1))
+def test_each_form_of_the_process_list_is_understood(lacking: int, twin_of: Make) -> None:
+    machine = c500(2).with_process(9, 0, name="a b", memory=1024).with_process(10, 1)
+    found = twin_of(machine, left_out=FORMS[:lacking]).driver().figures(FIRST).processes
+    assert found == (Process(9, "a b", Bytes(1024)),)
+
+
+def test_a_process_in_a_slice_is_listed_with_the_slice(twin_of: Make) -> None:
+    machine = c500(1).with_slice(0, 3, uuid="s3").with_process(9, 0, memory=1024, slice=3)
+    assert twin_of(machine).driver().figures(FIRST).processes == (Process(9, "python", Bytes(1024), 3),)
+
+
+def test_a_list_without_those_who_have_no_number_here_is_no_list(twin_of: Make) -> None:
+    machine = c500(3).with_process(9, 0).with_process(10, 0, nspid=0).with_process(11, 1)
+    driver = twin_of(machine.with_slice(2, 3, uuid="s3").with_process(12, 2, slice=3, nspid=0)).driver()
+    first, second, third = (driver.figures(each.uuid).processes for each in driver.devices())
+    assert first is NA
+    assert [each.pid for each in known(second, ())] == [11]
+    assert third is NA
 
 
 def test_more_processes_than_there_was_room_for_are_all_listed(twin_of: Make) -> None:
     machine = c500(1)
     for pid in range(1, 201):
-        machine = machine.plus("process", pid=pid, card=0)
+        machine = machine.with_process(pid, 0)
     found = twin_of(machine).driver().figures(FIRST).processes
     assert [process.pid for process in known(found, ())] == list(range(1, 201))
 
@@ -74,7 +81,7 @@ def test_more_processes_than_there_was_room_for_are_all_listed(twin_of: Make) ->
 def test_a_card_that_is_gone_is_an_error_and_not_a_row_of_blanks(two: Twin) -> None:
     driver = two.driver()
     driver.devices()
-    two.show(c500(2).with_card(0, gone=1))
+    two.show(c500(2).without(0))
     with pytest.raises(DriverError) as refusal:
         driver.figures(FIRST)
     assert refusal.value.kind is Kind.CARD_GONE
@@ -100,5 +107,5 @@ def test_a_figure_that_calls_the_card_gone_is_not_believed_while_it_is_there(two
 def test_a_card_is_found_under_its_new_number(two: Twin) -> None:
     driver = two.driver()
     second = driver.devices()[1].uuid
-    two.show(c500(2).with_card(0, gone=1).with_card(1, id=0, usage=77))
+    two.show(c500(2).without(0).with_card(1, usage=77))
     assert driver.figures(second).utilisation_percent == 77.0

@@ -2,10 +2,13 @@ from collections.abc import Callable
 
 import pytest
 
-from builders.mxsml_twin import Twin, TwinCard, c500
+from builders.mxsml_twin import Twin, c500, every_question, outcome
 from tangram.drivers.mxsml.driver import MxsmlDriver
+from tangram.drivers.opening import open_driver
+from tangram.drivers.ways import Conditions
 from tangram.model.devices import Health
 from tangram.units.ids import CardUuid
+from tangram.units.na import NA
 
 Make = Callable[..., Twin]
 FIRST = CardUuid("GPU-00000000-1111-2222-3333-000000000000")
@@ -21,9 +24,7 @@ def test_a_card_in_order_is_healthy_without_a_word(two: Twin) -> None:
 
 
 def test_an_unavailable_card_is_unhealthy_for_the_librarys_reason(twin_of: Make) -> None:
-    machine = c500(2).with_card(
-        0, state=0, reason_code=2, reason="Driver And Vbios Compatibility Check Failed"
-    )
+    machine = c500(2).with_card(0, active=0, reason=(2, "Driver And Vbios Compatibility Check Failed"))
     driver = twin_of(machine).driver()
     assert _first(driver) == Health(
         healthy=False, code="unavailable", message="Driver And Vbios Compatibility Check Failed"
@@ -32,13 +33,13 @@ def test_an_unavailable_card_is_unhealthy_for_the_librarys_reason(twin_of: Make)
 
 
 def test_an_unavailable_card_without_a_reason_is_still_unhealthy(twin_of: Make) -> None:
-    found = _first(twin_of(c500(1, state=0)).driver())
+    found = _first(twin_of(c500(1, active=0)).driver())
     assert (found.healthy, found.code) == (False, "unavailable")
     assert "no reason" in found.message
 
 
 def test_the_reason_alone_decides_where_the_state_is_not_told(twin_of: Make) -> None:
-    machine = c500(2).with_card(0, reason="Layout Node Not Found")
+    machine = c500(2).with_card(0, reason=(1, "Layout Node Not Found"))
     driver = twin_of(machine, left_out=("mxSmlGetDeviceState",)).driver()
     assert _first(driver) == Health(healthy=False, code="unavailable", message="Layout Node Not Found")
     assert driver.health()[SECOND].healthy
@@ -51,7 +52,7 @@ def test_a_state_that_cannot_be_read_is_a_fault(twin_of: Make) -> None:
 
 
 def test_lost_memory_contents_take_a_card_out(twin_of: Make) -> None:
-    twin = twin_of(c500(1, ecc="9,1,9,2,9"))
+    twin = twin_of(c500(1, ecc=(9, 1, 9, 2, 3)))
     assert _first(twin.driver()) == Health(
         healthy=False, code="ecc-uncorrected", message="3 uncorrected memory errors"
     )
@@ -59,21 +60,28 @@ def test_lost_memory_contents_take_a_card_out(twin_of: Make) -> None:
 
 
 def test_corrected_errors_are_no_fault(twin_of: Make) -> None:
-    assert _first(twin_of(c500(1, ecc="100,0,100,0,7")).driver()).healthy
+    assert _first(twin_of(c500(1, ecc=(100, 0, 100, 0, 0))).driver()).healthy
+
+
+def test_pages_retired_after_double_bit_errors_take_a_card_out(twin_of: Make) -> None:
+    twin = twin_of(c500(1, ecc=(0, 0, 0, 0, 2)))
+    found = _first(twin.driver())
+    assert (found.healthy, found.code) == (False, "retired-pages")
+    assert _first(twin.driver(uncorrected_ecc_limit=2)).healthy
 
 
 @pytest.mark.parametrize(
     ("state", "remark"), [(0, ""), (1, "link-down"), (2, ""), (3, "link-down"), (4, "link-down")]
 )
 def test_a_link_that_is_down_is_a_remark_and_no_fault(state: int, remark: str, twin_of: Make) -> None:
-    found = _first(twin_of(c500(1, link=state)).driver())
+    found = _first(twin_of(c500(1, link=(state, ""))).driver())
     assert (found.healthy, found.code) == (True, remark)
 
 
 def test_a_vanished_card_is_reported_and_the_others_go_on(two: Twin) -> None:
     driver = two.driver()
     driver.devices()
-    two.show(c500(2).with_card(1, gone=1))
+    two.show(c500(2).without(1))
     found = driver.health()
     assert (found[SECOND].healthy, found[SECOND].code) == (False, "gone")
     assert "card 1 at 0000:04:00.0" in found[SECOND].message
@@ -105,20 +113,57 @@ def test_when_the_kernel_driver_goes_every_card_is_gone(two: Twin) -> None:
 
 def test_a_card_that_becomes_limited_keeps_its_name(two: Twin) -> None:
     driver = two.driver()
-    driver.devices()
-    limited = TwinCard(1, bdf="0000:04:00.0", more={"limited": 1, "reason": "MetaX Sysfs File Unaccessible"})
-    machine = c500(2).with_card(1, gone=1)
-    two.show(type(machine)((machine.cards[0], limited), machine.lines))
+    assert driver.health()[SECOND].healthy
+    two.show(c500(2).with_card(1, smi=False, reason=(3, "MetaX Sysfs File Unaccessible")))
+    # The library has not looked again: it calls the card available, and its figures cannot be read.
     found = driver.health()
     assert set(found) == {FIRST, SECOND}
-    assert found[SECOND] == Health(healthy=False, code="limited", message="MetaX Sysfs File Unaccessible")
+    assert (found[SECOND].healthy, found[SECOND].code) == (False, "unreadable")
+    assert driver.health() == {
+        FIRST: Health(healthy=True),
+        SECOND: Health(healthy=False, code="limited", message="MetaX Sysfs File Unaccessible"),
+    }
+    two.show(c500(2))
+    assert driver.health()[SECOND].healthy
+
+
+def test_a_card_without_figures_from_the_beginning_is_not_blamed_for_it(twin_of: Make) -> None:
+    driver = twin_of(c500(1, files={"smi/showmeminfo": ""})).driver()
+    assert [_first(driver).healthy for _ in range(3)] == [True, True, True]
+
+
+def test_cards_that_are_all_limited_are_listed_with_the_vendors_reason(twin_of: Make) -> None:
+    machine = c500(2, smi=False, reason=(3, "MetaX Sysfs File Unaccessible"))
+    driver = twin_of(machine).driver()
+    devices = driver.devices()
+    assert [(each.bdf, each.memory) for each in devices] == [("0000:03:00.0", NA), ("0000:04:00.0", NA)]
+    assert {(each.code, each.message) for each in driver.health().values()} == {
+        ("limited", "MetaX Sysfs File Unaccessible")
+    }
+    # Nothing else that is asked may reach a function that would end this process.
+    for device in devices:
+        for question in every_question(driver, device.uuid).values():
+            outcome(question)
+    assert driver.links(devices).ports == ()
 
 
 def test_a_card_that_recovers_from_being_limited_is_not_listed_twice(twin_of: Make) -> None:
     whole = c500(2)
-    limited = TwinCard(1, bdf="0000:04:00.0", more={"limited": 1})
-    twin = twin_of(type(whole)((whole.cards[0], limited), whole.lines))
+    twin = twin_of(whole.with_card(1, smi=False))
     driver = twin.driver()
     assert set(driver.health()) == {FIRST, "PCI-0000:04:00.0"}
     twin.show(whole)
     assert set(driver.health()) == {FIRST, SECOND}
+
+
+def test_the_kernels_files_do_not_overrule_the_library_about_limited_cards(
+    twin_of: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin = twin_of(c500(2, smi=False, reason=(3, "MetaX Sysfs File Unaccessible")))
+    monkeypatch.setenv("MXSML_LIBRARY_PATH", str(twin.library))
+    driver = open_driver("auto", conditions=Conditions(root=twin.root))
+    try:
+        assert driver.name == "mxsml"
+        assert {each.code for each in driver.health().values()} == {"limited"}
+    finally:
+        driver.close()

@@ -28,19 +28,11 @@ def sliced() -> Machine:
     """A card with slices 3 and 15, the first in use."""
     return (
         c500(1)
-        .plus(
-            "slice",
-            card=0,
-            id=3,
-            memory=16000,
-            compute=25,
-            minor=22,
-            alias="web-0",
-            used=from_mib(300),
-            usage=1234,
+        .with_slice(
+            0, 3, memory=16000, compute=25, minor=22, alias="web-0", used=from_mib(300), usage=1234, uuid="s3"
         )
-        .plus("slice", card=0, id=15, memory=128, compute=1, online=1, uuid="GPU-s15")
-        .plus("process", pid=4242, card=0, memory=1, slice=3)
+        .with_slice(0, 15, memory=128, compute=1, online=1, uuid="s15")
+        .with_process(4242, 0, memory=1, slice=3)
     )
 
 
@@ -58,6 +50,7 @@ def test_slices_are_found_across_gaps_in_their_numbers(twin_of: Make) -> None:
         id=3,
         memory=from_mib(16000),
         cores=25,
+        uuid="GPU-s3",
         name="web-0",
         minor=22,
         online=False,
@@ -74,13 +67,30 @@ def test_slices_are_found_across_gaps_in_their_numbers(twin_of: Make) -> None:
     )
 
 
+@pytest.mark.parametrize("code", [1, 4, 6, 9, 10])
+def test_a_name_that_cannot_be_read_is_not_taken_for_none(code: int, twin_of: Make) -> None:
+    driver = twin_of(sliced().failing("GetSgpuAlias", code, times=1)).driver()
+    with pytest.raises(DriverError) as refusal:
+        driver.slices(FIRST)
+    assert (refusal.value.call, refusal.value.vendor_code) == ("mxSmlGetSgpuAlias", code)
+    assert [each.name for each in driver.slices(FIRST)] == ["web-0", ""]
+
+
+def test_many_slices_with_names_are_listed_with_them(twin_of: Make) -> None:
+    driver = twin_of(c500(1)).driver()
+    names = [f"tangram-{at:023d}" for at in range(16)]
+    for name in names:
+        driver.create_slice(FIRST, memory=from_gib(3), cores=6, name=name)
+    assert [each.name for each in driver.slices(FIRST)] == names
+
+
 def test_slices_are_found_without_a_count(twin_of: Make) -> None:
     driver = twin_of(sliced(), left_out=("mxSmlGetSgpuCount",)).driver()
     assert [each.id for each in driver.slices(FIRST)] == [3, 15]
 
 
 def test_room_is_what_is_left(twin_of: Make) -> None:
-    room = SliceRoom(14, Bytes(from_gib(64) - from_mib(16128)), 74, QosPolicy.BEST_EFFORT)
+    room = SliceRoom(14, from_mib(64581 - 16128), 74, QosPolicy.BEST_EFFORT)
     twin = twin_of(sliced())
     assert twin.driver().room(FIRST) == room
 
@@ -97,8 +107,6 @@ def test_a_slice_is_made_named_resized_and_removed(twin_of: Make) -> None:
     resized = driver.resize_slice(FIRST, 0, memory=from_gib(8))
     assert (resized.memory, resized.cores, resized.name) == (from_gib(8), 30, "pod-1.c")
     assert driver.resize_slice(FIRST, 0, cores=100).cores == 100
-    driver.set_online(FIRST, 0, online=True)
-    assert driver.slices(FIRST)[0].online is True
     driver.remove_slice(FIRST, 0)
     assert driver.slices(FIRST) == ()
 
@@ -165,7 +173,7 @@ def test_the_seventeenth_slice_is_refused(twin_of: Make) -> None:
 
 def test_more_than_is_left_is_refused(twin_of: Make) -> None:
     driver = twin_of(sliced()).driver()
-    assert "48.25 GiB" in refused(Kind.FULL, lambda: driver.create_slice(FIRST, memory=from_gib(60), cores=1))
+    assert "48453 MiB" in refused(Kind.FULL, lambda: driver.create_slice(FIRST, memory=from_gib(60), cores=1))
     assert "74 %" in refused(Kind.FULL, lambda: driver.create_slice(FIRST, memory=GIB4, cores=75))
     refused(Kind.FULL, lambda: driver.resize_slice(FIRST, 15, memory=from_gib(60)))
     refused(Kind.FULL, lambda: driver.resize_slice(FIRST, 15, cores=76))
@@ -189,13 +197,12 @@ def test_a_slice_that_is_not_there_cannot_be_changed(slice_id: int, twin_of: Mak
     for change in (
         lambda: driver.remove_slice(FIRST, slice_id),
         lambda: driver.resize_slice(FIRST, slice_id, cores=5),
-        lambda: driver.set_online(FIRST, slice_id, online=True),
     ):
         assert "no slice" in refused(Kind.INVALID, change)
 
 
 def test_a_card_in_native_mode_makes_no_slices_until_switched(twin_of: Make) -> None:
-    driver = twin_of(c500(1, toggle=0)).driver()
+    driver = twin_of(c500(1, model="native")).driver()
     assert driver.devices()[0].sliced is False
     refused(Kind.NOT_SUPPORTED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
     driver.set_sliced(FIRST, on=True)
@@ -208,20 +215,20 @@ def test_a_card_in_native_mode_makes_no_slices_until_switched(twin_of: Make) -> 
 
 
 def test_a_card_in_use_is_not_switched(twin_of: Make) -> None:
-    driver = twin_of(c500(1, toggle=0).plus("process", pid=77, card=0)).driver()
+    driver = twin_of(c500(1, model="native").with_process(77, 0)).driver()
     assert "77" in refused(Kind.BUSY, lambda: driver.set_sliced(FIRST, on=True))
     driver.set_sliced(FIRST, on=False)
     assert driver.devices()[0].sliced is False
 
 
 def test_a_card_used_whole_is_not_switched_back(twin_of: Make) -> None:
-    driver = twin_of(c500(1).plus("process", pid=77, card=0)).driver()
+    driver = twin_of(c500(1).with_process(77, 0)).driver()
     assert "77" in refused(Kind.BUSY, lambda: driver.set_sliced(FIRST, on=False))
     assert driver.devices()[0].sliced is True
 
 
 def test_a_slice_that_was_rounded_is_taken_back(twin_of: Make) -> None:
-    driver = twin_of(c500(1).plus("quirk", name="rounds-memory")).driver()
+    driver = twin_of(c500(1).quirk("rounds-memory")).driver()
     assert "reads back" in refused(Kind.FAILED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5))
     assert driver.slices(FIRST) == ()
 
@@ -234,7 +241,7 @@ def test_an_online_slice_is_made_online_and_others_are_not(twin_of: Make) -> Non
 
 
 def test_an_online_slice_that_stays_offline_is_taken_back(twin_of: Make) -> None:
-    driver = twin_of(c500(1).plus("quirk", name="stays-offline")).driver()
+    driver = twin_of(c500(1).quirk("stays-offline")).driver()
     said = refused(Kind.FAILED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5, online=True))
     assert "should be online" in said
     assert driver.slices(FIRST) == ()
@@ -341,3 +348,10 @@ def test_a_card_that_is_not_there_has_no_slices_to_change(two: Twin) -> None:
         lambda: driver.remove_slice(nobody, 0),
     ):
         refused(Kind.CARD_GONE, question)
+
+
+def test_a_slice_that_somebody_without_a_number_here_is_in_is_busy_and_stays(twin_of: Make) -> None:
+    machine = c500(1).with_slice(0, 3, uuid="s3").with_process(90, 0, slice=3, nspid=0)
+    driver = twin_of(machine).driver()
+    assert [each.busy for each in driver.slices(FIRST)] == [True]
+    assert "no number here" in refused(Kind.BUSY, lambda: driver.remove_slice(FIRST, 3))

@@ -24,7 +24,7 @@ class Barrier(Fifo):
     """Where a blocked call waits."""
 
     def block(self, machine: Machine, function: str) -> Machine:
-        return machine.plus("block", call=f"mxSml{function}", fifo=str(self.path), times=1)
+        return machine.rule("block", call=f"mxSml{function}", fifo=str(self.path), times=1)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def until_answered(question: Callable[[], _Answer]) -> _Answer:
     return answers[0]
 
 
-@pytest.mark.parametrize("function", ["Init", "GetDeviceInfo", "GetMemoryInfo", "GetSgpuToggle"])
+@pytest.mark.parametrize("function", ["InitWithFlags", "GetDeviceInfo", "GetMemoryInfo", "GetSgpuToggle"])
 def test_the_call_that_hangs_is_named(function: str, barrier: Barrier, twin_of: Make) -> None:
     driver = twin_of(barrier.block(c500(2), function)).driver(limit=77.0)
     with time_is_up_while(barrier.hangs) as waits:

@@ -33,7 +33,7 @@ def test_cards_come_and_go_under_many_threads(twin_of: Callable[..., Twin]) -> N
 
     def ask(at: int) -> bool:
         if at % 8 == 0:
-            twin.show(c500(4).with_card(at // 8 % 4, gone=1))
+            twin.show(c500(4).without(at // 8 % 4))
         try:
             found = driver.figures(devices[at % 4].uuid)
         except DriverError as error:

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.mxsml_twin import Machine, Twin, TwinCard, c500
+from builders.metax_tree import TreeCard
+from builders.mxsml_twin import Twin, c500, machine_of
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml.kernel import Kernel
 from tangram.units.ids import CardUuid
@@ -24,7 +25,7 @@ def kind_of(twin: Twin, count: int, uuid: CardUuid = FIRST) -> Kind:
 
 @pytest.mark.parametrize("count", [1, 2, 4, 8])
 def test_a_card_is_split_and_joined_through_the_kernel(count: int, twin_of: Make) -> None:
-    twin = twin_of(c500(1, sriov=1))
+    twin = twin_of(c500(1, virtual_functions=8))
     driver = twin.driver()
     driver.set_virtual_functions(FIRST, count)
     assert attribute(twin).read_text() == f"{count}\n"
@@ -35,11 +36,11 @@ def test_a_card_is_split_and_joined_through_the_kernel(count: int, twin_of: Make
 
 @pytest.mark.parametrize("count", [3, 16, -1])
 def test_other_numbers_of_parts_are_refused(count: int, twin_of: Make) -> None:
-    assert kind_of(twin_of(c500(1, sriov=1)), count) is Kind.INVALID
+    assert kind_of(twin_of(c500(1, virtual_functions=8)), count) is Kind.INVALID
 
 
 def test_more_parts_than_the_card_has_are_refused(twin_of: Make) -> None:
-    twin = twin_of(c500(1, sriov=1))
+    twin = twin_of(c500(1, virtual_functions=8))
     attribute(twin, "sriov_totalvfs").write_text("4\n")
     assert kind_of(twin, 8) is Kind.INVALID
 
@@ -49,16 +50,16 @@ def test_a_card_without_sriov_is_not_split(two: Twin) -> None:
 
 
 def test_slices_exclude_virtual_functions(twin_of: Make) -> None:
-    assert kind_of(twin_of(c500(1, sriov=1).plus("slice", card=0, id=1)), 2) is Kind.BUSY
+    assert kind_of(twin_of(c500(1, virtual_functions=8).with_slice(0, 1)), 2) is Kind.BUSY
 
 
 def test_a_card_in_use_is_not_split(twin_of: Make) -> None:
-    assert kind_of(twin_of(c500(1, sriov=1).plus("process", pid=5, card=0)), 2) is Kind.BUSY
+    assert kind_of(twin_of(c500(1, virtual_functions=8).with_process(5, 0)), 2) is Kind.BUSY
 
 
 def test_a_part_is_not_split_again(twin_of: Make) -> None:
-    part = TwinCard(0, bdf="0000:0e:00.1", uuid="GPU-vf", more={"mode": 2})
-    assert kind_of(twin_of(Machine((part,))), 2, CardUuid("GPU-vf")) is Kind.INVALID
+    part = TreeCard(0, "0000:0e:00.1", uuid="vf", product="MXC500 VF", part_of="0000:0e:00.0")
+    assert kind_of(twin_of(machine_of(part)), 2, CardUuid("GPU-vf")) is Kind.INVALID
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_part_is_not_split_again(twin_of: Make) -> None:
     ],
 )
 def test_a_kernel_that_refuses_is_quoted(target: str, kind: Kind, twin_of: Make) -> None:
-    twin = twin_of(c500(1, sriov=1))
+    twin = twin_of(c500(1, virtual_functions=8))
     attribute(twin).unlink()
     attribute(twin).symlink_to(target)
     with pytest.raises(DriverError) as refusal:
@@ -80,14 +81,14 @@ def test_a_kernel_that_refuses_is_quoted(target: str, kind: Kind, twin_of: Make)
 
 
 def test_names_from_before_the_split_are_not_reported_as_lost(twin_of: Make) -> None:
-    twin = twin_of(c500(1, sriov=1))
+    twin = twin_of(c500(1, virtual_functions=8))
     driver = twin.driver()
     driver.devices()
     driver.set_virtual_functions(FIRST, 2)
-    physical = TwinCard(100, bdf="0000:03:00.0", more={"mode": 1})
-    parts = tuple(
-        TwinCard(at, bdf=f"0000:03:00.{at + 1}", uuid=f"GPU-vf{at}", more={"mode": 2, "parent": 100})
-        for at in (0, 1)
+    physical = TreeCard(0, "0000:03:00.0", driver="MXGVM")
+    parts = (
+        TreeCard(at, f"0000:03:00.{at}", uuid=f"vf{at}", product="MXC500 VF", part_of=physical.bdf)
+        for at in (1, 2)
     )
-    twin.show(Machine((*parts, physical)))
-    assert set(driver.health()) == {"GPU-vf0", "GPU-vf1", "PCI-0000:03:00.0"}
+    twin.show(machine_of(physical, *parts))
+    assert set(driver.health()) == {"GPU-vf1", "GPU-vf2", "PCI-0000:03:00.0"}

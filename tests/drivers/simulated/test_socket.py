@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.simulated import make_driver
+from builders.simulated import BackgroundServer, make_driver
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.opening import open_driver
 from tangram.drivers.simulated.client import SimulatedClient, connected
@@ -39,7 +39,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def served(folder: Path) -> Iterator[SimulatedDriver]:
     driver = make_driver({"server": "c500-8-two-groups", "sliced": True}, {"product": "S4000"})
-    server = Server(driver, folder / "s")
+    server = BackgroundServer(driver, folder / "s")
     server.start()
     yield driver
     server.close()
@@ -119,7 +119,7 @@ def test_many_clients_take_every_slot_once(served: SimulatedDriver, folder: Path
 def test_a_client_finds_a_server_that_was_restarted(folder: Path) -> None:
     client = connected(folder / "s")
     for _ in range(2):
-        server = Server(make_driver({"product": "C500"}), folder / "s")
+        server = BackgroundServer(make_driver({"product": "C500"}), folder / "s")
         server.start()
         assert len(client.devices()) == 1
         server.close()
@@ -167,7 +167,7 @@ def test_the_socket_of_a_dead_server_is_taken_over_and_that_of_a_live_one_is_not
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(folder / "s"))
     dead.close()
-    server = Server(make_driver({"product": "C500"}), folder / "s")
+    server = BackgroundServer(make_driver({"product": "C500"}), folder / "s")
     server.start()
     with pytest.raises(DriverError, match=r"served at .* already"):
         Server(make_driver({"product": "C500"}), folder / "s")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from builders.hanging import LONG, Fifo, time_is_up_while
+from builders.metax_tree import MetaxTree, TreeCard
 from builders.sysfs_tree import METAX, S4000, Tree
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.sysfs.driver import Settings, SysfsDriver, open_sysfs
+from tangram.drivers.sysfs.driver import Settings, SysfsDriver
 from tangram.drivers.sysfs.products import product_of
 from tangram.model.cards import QosPolicy, Vendor
 from tangram.model.devices import DriverMode, SriovState
@@ -258,4 +260,52 @@ def test_changes_are_refused(tree: Tree) -> None:
 
 def test_the_root_may_be_named() -> None:
     with pytest.raises(DriverError, match="/nowhere/bus/pci/devices"):
-        open_sysfs("/nowhere").devices()
+        SysfsDriver(Settings(sysfs_root="/nowhere")).devices()
+
+
+# --- the tree that the vendor's library reads, too
+
+
+def over_tree(root: Path, card: TreeCard) -> SysfsDriver:
+    MetaxTree((card,)).grow(root / "sys", root / "dev")
+    return SysfsDriver(Settings(sysfs_root=str(root / "sys"), dev_root=str(root / "dev"), limit=LONG))
+
+
+C500 = TreeCard(0, "0000:0e:00.0", uuid="00000001-1111-2222-3333-444444444444", model="sgpu", usage=37)
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [
+        ("25", 37.0),
+        ("0x25", 37.0),
+        ("total usage: 25 %", 37.0),
+        ("total usage: 25%", 37.0),
+        ("usage: 64", 100.0),
+        ("100", NA),
+        ("busy", NA),
+    ],
+)
+def test_use_is_read_in_hexadecimal_with_and_without_a_label(
+    tmp_path: Path, text: str, percent: float
+) -> None:
+    driver = over_tree(tmp_path, replace(C500, files={"smi/showxcuse": text}))
+    assert driver.figures(FIRST).utilisation_percent == percent
+
+
+def test_of_two_dies_memory_adds_up_use_is_the_mean_and_the_hotter_one_counts(tmp_path: Path) -> None:
+    second = {
+        "smi1/showxcuse": "5",
+        "smi1/showmeminfo": "1\n1024\n1",
+        "smi1/showmemuse": "1\n512\n1",
+        "smi1/showtemp": "hotspot: 5000",
+    }
+    driver = over_tree(tmp_path, replace(C500, files=second))
+    found = driver.figures(FIRST)
+    assert (found.utilisation_percent, found.temperature_celsius) == (21.0, 50.0)
+    assert found.memory_total == driver.devices()[0].memory == from_gib(64) + from_mib(1)
+
+
+def test_a_sliced_card_says_how_much_of_it_can_be_sliced(tmp_path: Path) -> None:
+    assert over_tree(tmp_path, C500).devices()[0].sliceable == from_mib(64512)
+    assert over_tree(tmp_path, replace(C500, model="native")).devices()[0].sliceable is NA

@@ -49,7 +49,6 @@ API u32 mxSmlGetDeviceState(u32 id, int *out);
 API u32 mxSmlGetDeviceUnavailableReason(u32 id, UnavailableReason *out);
 API u32 mxSmlGetDeviceVersion(u32 id, u32 unit, char *text, u32 *size);
 API u32 mxSmlGetBoardSerial(u32 id, char *text, u32 *size);
-API u32 mxSmlGetChipSerial(u32 id, char *text, u32 *size);
 API u32 mxSmlGetSriovState(u32 id, u32 *out);
 API u32 mxSmlGetNodeAffinity(u32 id, u32 count, u32 *words);
 API u32 mxSmlGetMemoryInfo(u32 id, MemoryInfo *out);
@@ -63,6 +62,8 @@ API u32 mxSmlGetTotalEccErrors(u32 id, EccErrors *out);
 API u32 mxSmlGetSingleGpuProcess(u32 id, u32 *count, ProcessRecord1 *out);
 API u32 mxSmlGetSingleGpuProcess_v2(u32 id, u32 *count, ProcessRecord2 *out);
 API u32 mxSmlGetSingleGpuProcess_v3(u32 id, u32 *count, ProcessRecord3 *out);
+API u32 mxSmlGetNumberOfProcess(u32 *out);
+API u32 mxSmlGetProcessInfo_v3(u32 count, ProcessRecord3 *out);
 API u32 mxSmlGetDeviceTopology(u32 a, u32 b, u32 *level);
 API u32 mxSmlGetMetaXLinkInfo(u32 id, LinkSpeeds *out);
 API u32 mxSmlGetMetaXLinkInfo_v2(u32 id, u32 *count, LinkSpeed *out);
@@ -83,7 +84,7 @@ API u32 mxSmlSetSgpuComputeQuota(u32 id, u32 slice, u32 compute);
 API u32 mxSmlSetSgpuDeviceQueuePriority(u32 id, u32 slice, u32 online);
 API u32 mxSmlGetDeviceSchedClass(u32 id, u32 *out);
 API u32 mxSmlSetDeviceSchedClass(u32 id, u32 policy);
-API u32 mxSmlGetSgpuAlias(u32 id, u32 slice, char *text);
+API u32 mxSmlGetSgpuAlias(u32 id, u32 slice, char *text, u32 *size);
 API u32 mxSmlSetSgpuAlias(u32 id, u32 slice, const char *text);
 
 /* Not the vendor's: what tests ask the twin itself. */

@@ -21,7 +21,7 @@ int main(void) {
     LinkSpeed speeds[16];
     LinkSpeeds old_speeds;
     RemoteEnd end;
-    u32 count, number, words[8], made;
+    u32 count, number, words[16], made;
     int signed_number;
     uint64_t bits;
     char text[96];
@@ -41,7 +41,7 @@ int main(void) {
         mxSmlGetDeviceUnavailableReason(id, &reason);
         for (u32 unit = 0; unit < 3; unit++) count = sizeof text, mxSmlGetDeviceVersion(id, unit, text, &count);
         count = sizeof text, mxSmlGetBoardSerial(id, text, &count);
-        count = 2, mxSmlGetChipSerial(id, text, &count);
+        count = 2, mxSmlGetBoardSerial(id, text, &count);
         mxSmlGetSriovState(id, &number);
         mxSmlGetNodeAffinity(id, 8, words);
         mxSmlGetMemoryInfo(id, &memory);
@@ -56,19 +56,23 @@ int main(void) {
         count = 64, mxSmlGetSingleGpuProcess(id, &count, first);
         count = 64, mxSmlGetSingleGpuProcess_v2(id, &count, second);
         count = 64, mxSmlGetSingleGpuProcess_v3(id, &count, third);
+        mxSmlGetNumberOfProcess(&number);
+        mxSmlGetProcessInfo_v3(64, third);
+        count = 0, mxSmlGetSingleGpuProcess_v3(id, &count, third);
         for (u32 other = 0; other < devices + 2; other++) mxSmlGetDeviceTopology(id, other, &number);
         mxSmlGetMetaXLinkInfo(id, &old_speeds);
         count = 16, mxSmlGetMetaXLinkInfo_v2(id, &count, speeds);
         for (u32 port = 0; port < 10; port++) mxSmlGetMetaXLinkRemoteInfo(id, port, &end);
         count = sizeof text, mxSmlGetMetaXLinkState(id, &number, text, &count);
-        count = 8, mxSmlGetMetaXLinkPortState(id, words, &count);
+        count = 16, mxSmlGetMetaXLinkPortState(id, words, &count);
         mxSmlGetSgpuToggle(id, &number);
         mxSmlSetSgpuToggle(id, 1);
         for (u32 at = 0; at < 18; at++) mxSmlCreateSgpu(id, 128, 5, &made);
         mxSmlGetSgpuCount(id);
         for (u32 at = 0; at < 17; at++) {
             mxSmlSetSgpuAlias(id, at, "a name that is longer than the room there is for it");
-            mxSmlGetSgpuAlias(id, at, text);
+            count = sizeof text, mxSmlGetSgpuAlias(id, at, text, &count);
+            count = 2, mxSmlGetSgpuAlias(id, at, text, &count);
             mxSmlGetSgpuInfo(id, at, &slice);
             mxSmlGetSgpuUsage(id, at, &signed_number);
             mxSmlGetSgpuMemory(id, at, &slice_memory);

@@ -18,13 +18,14 @@ from tangram.drivers.doctor.findings import Finding, Findings, fail, ok, warn
 from tangram.drivers.doctor.machine import Machine
 from tangram.drivers.doctor.versions import read_version
 from tangram.drivers.mtml.calls import FUNCTIONS as MTML_FUNCTIONS
+from tangram.drivers.mtml.locate import NAMES, library_in
 from tangram.drivers.mtml.package import DISTRIBUTION, OLDEST
-from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
+from tangram.drivers.mxsml.functions import OLDER, PREFIX, SIGNATURES
 from tangram.drivers.mxsml.locate import candidates
 
-MTML_NAMES: Final = ("libmtml.so.2", "libmtml.so")
 MTML_FOLDERS: Final = ("/usr/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 _MOST_NAMED = 6
+_NONE: Final[Mapping[str, str]] = {}
 
 
 def metax_library(explicit: str | None, environment: Mapping[str, str], machine: Machine) -> Findings:
@@ -32,7 +33,8 @@ def metax_library(explicit: str | None, environment: Mapping[str, str], machine:
     wanted = bool(explicit) or bool(cards_on_bus(machine).metax)
     found = _first(machine, candidates(None, environment)) if explicit is None else _named(explicit)
     if found is not None:
-        yield _loaded("metax-library", found, machine, tuple(PREFIX + name for name in SIGNATURES))
+        older = {PREFIX + name: PREFIX + other for name, other in OLDER.items()}
+        yield _loaded("metax-library", found, machine, tuple(PREFIX + name for name in SIGNATURES), older)
     elif wanted:
         yield _absent("metax-library", "libmxsml.so", "mxsml", "the metax-driver package")
 
@@ -40,9 +42,11 @@ def metax_library(explicit: str | None, environment: Mapping[str, str], machine:
 def mthreads_library(explicit: str | None, environment: Mapping[str, str], machine: Machine) -> Findings:
     """libmtml, and the vendor's Python package that speaks to it."""
     wanted = bool(explicit) or bool(cards_on_bus(machine).mthreads)
+    # The driver takes these before the loader's: what is examined is what it would use.
+    said = explicit or library_in(environment)
     folders = [*filter(None, environment.get("LD_LIBRARY_PATH", "").split(":")), *MTML_FOLDERS]
-    places = [f"{folder}/{name}" for name in MTML_NAMES for folder in folders]
-    found = _first(machine, places) if explicit is None else _named(explicit)
+    places = [f"{folder}/{name}" for name in NAMES for folder in folders]
+    found = _first(machine, places) if said is None else _named(said)
     if found is not None:
         yield _loaded("mthreads-library", found, machine, MTML_FUNCTIONS)
         yield _package()
@@ -74,15 +78,24 @@ def _absent(check: str, name: str, driver: str, package: str) -> Finding:
     )
 
 
-def _loaded(check: str, path: Path, machine: Machine, functions: Sequence[str]) -> Finding:
+def _loaded(
+    check: str, path: Path, machine: Machine, functions: Sequence[str], older: Mapping[str, str] = _NONE
+) -> Finding:
+    """`older` names, for functions that say the same in a newer form, the one that stands in for it."""
     machine.touching = f"dlopen {path}"
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         return fail(check, f"{path} cannot be loaded ({error})", "install the library that fits this machine")
-    lacking = [name for name in functions if not hasattr(library, name)]
-    if not lacking:
+    absent = [name for name in functions if not hasattr(library, name)]
+    lacking = [name for name in absent if name not in older or not hasattr(library, older[name])]
+    if not absent:
         return ok(check, f"{path} has all {len(functions)} functions that are used")
+    if not lacking:
+        there = len(functions) - len(absent)
+        return ok(
+            check, f"{path} has {there} of {len(functions)} functions, and older ones in place of the rest"
+        )
     named = ", ".join(lacking[:_MOST_NAMED])
     more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
     return warn(

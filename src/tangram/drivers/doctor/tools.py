@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from tangram.drivers.doctor.bus import cards_on_bus
 from tangram.drivers.doctor.findings import Findings, ok, warn
 from tangram.drivers.doctor.machine import Machine
-
-MX_SMI_FOLDERS: Final = ("/opt/mxdriver/bin", "/opt/maca/bin")
+from tangram.drivers.mxsmi.tool import FOLDERS, NAMES
 
 
 def metax_tool(machine: Machine) -> Findings:
     """Whether mx-smi is here. It is not run: a tool in front of a hung driver hangs too."""
-    yield from _tool(
-        machine, "metax-tool", "mx-smi", MX_SMI_FOLDERS, needed=bool(cards_on_bus(machine).metax)
-    )
+    yield from _tool(machine, "metax-tool", NAMES, FOLDERS, needed=bool(cards_on_bus(machine).metax))
 
 
 def mthreads_tool(machine: Machine) -> Findings:
     """Whether mthreads-gmi is here."""
-    yield from _tool(
-        machine, "mthreads-tool", "mthreads-gmi", (), needed=bool(cards_on_bus(machine).mthreads)
-    )
+    needed = bool(cards_on_bus(machine).mthreads)
+    yield from _tool(machine, "mthreads-tool", ("mthreads-gmi",), (), needed=needed)
 
 
-def _tool(machine: Machine, check: str, name: str, folders: tuple[str, ...], *, needed: bool) -> Findings:
-    path = machine.program(name, *folders)
+def _tool(
+    machine: Machine, check: str, names: tuple[str, ...], folders: tuple[str, ...], *, needed: bool
+) -> Findings:
+    found = ((name, machine.program(name, *folders)) for name in names)
+    name, path = next((each for each in found if each[1] is not None), (names[0], None))
     if path is not None:
         yield ok(check, f"{name} is {path}")
     elif needed:

@@ -194,11 +194,6 @@ class GmiDriver(RuntimeMakesSlices):
         return device
 
 
-def open_gmi(where: str | None = None) -> GmiDriver:
-    """The driver over the tool in that file, or over the one on PATH."""
-    return GmiDriver(where)
-
-
 def _gone(uuid: CardUuid) -> DriverError:
     return DriverError(
         Kind.CARD_GONE, f"card {uuid} is not on this node any more", call="mthreads-gmi -q --json"

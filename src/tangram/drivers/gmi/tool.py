@@ -23,7 +23,6 @@ from tangram.drivers.errors import DriverError, Kind
 
 NAME: Final = "mthreads-gmi"
 QUERY: Final = ("-q", "--json")
-LISTING: Final = ("-L",)
 SUMMARY: Final = ()
 MATRIX: Final = ("topo", "-mg")
 

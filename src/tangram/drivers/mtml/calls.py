@@ -23,7 +23,6 @@ Handle = NewType("Handle", object)
 FUNCTIONS: Final = (
     "mtmlLibraryInit",
     "mtmlLibraryShutDown",
-    "mtmlLibraryGetVersion",
     "mtmlLibraryInitSystem",
     "mtmlSystemGetDriverVersion",
     "mtmlLibraryCountDevice",

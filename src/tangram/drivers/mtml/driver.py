@@ -26,7 +26,7 @@ from tangram.drivers.sgpu_km import DEFAULT_ROOT, SgpuKm
 from tangram.drivers.watchdog import DEFAULT_LIMIT, Watchdog
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
 from tangram.units.ids import CardUuid
-from tangram.units.na import NA, Maybe, NotAvailable
+from tangram.units.na import NA, NotAvailable
 
 _Answer = TypeVar("_Answer")
 _DRIVER_ABSENT: Final = (Kind.NO_DRIVER, Kind.NO_LIBRARY)
@@ -98,17 +98,6 @@ class MtmlDriver(RuntimeMakesSlices):
             with suppress(DriverError):
                 self._watch("mtmlLibraryShutDown", self._library.close)
         self._watchdog.close()
-
-    def library_file(self) -> str:
-        """The file of the library that is loaded, for whoever explains a node."""
-        return self._ask("library", lambda _: self._library.file)
-
-    def library_version(self) -> Maybe[str]:
-        return self._ask("mtmlLibraryGetVersion", lambda calls: calls.known_text("mtmlLibraryGetVersion"))
-
-    def missing_functions(self) -> tuple[str, ...]:
-        """Functions we use that the loaded library is too old to have; each costs a figure."""
-        return self._ask("library", lambda _: self._library.missing_functions())
 
     def _watch(self, call: str, work: Callable[[], _Answer]) -> _Answer:
         return self._watchdog.run(work, call=call)
@@ -184,8 +173,3 @@ class MtmlDriver(RuntimeMakesSlices):
             elif each.handle is not None and each.uuid is not None:
                 health[each.uuid] = check_card(calls, each.position, each.handle)
         return {uuid: vanished(uuid) for uuid in self._seen if uuid not in health} | health
-
-
-def open_mtml(where: str | None = None) -> MtmlDriver:
-    """The driver over the library in that file, or over the one the system finds."""
-    return MtmlDriver(where)

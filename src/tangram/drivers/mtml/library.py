@@ -15,10 +15,10 @@ from _ctypes import dlclose  # the only way to unload what ctypes loaded
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast
+from typing import Final
 
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.mtml.calls import FUNCTIONS, Calls
+from tangram.drivers.mtml.calls import Calls
 from tangram.drivers.mtml.package import MODULE, fresh_copy, give_back
 from tangram.units.na import NA
 
@@ -49,11 +49,6 @@ class Library:
         self._stamp: tuple[int, ...] = ()
         self._restarted_at = -RESTART_PAUSE
 
-    @property
-    def file(self) -> str:
-        """The file that was loaded; empty while none is, or when nobody could tell."""
-        return self._file
-
     def ready(self) -> Calls:
         """Calls into a started library. Loads what an upgrade put in the old one's place first."""
         if self._package is not None and self._replaced():
@@ -70,12 +65,6 @@ class Library:
         self._restarted_at = now
         self._shut_down()
         return True
-
-    def missing_functions(self) -> tuple[str, ...]:
-        """Functions this driver uses and the loaded library lacks."""
-        self.ready()
-        library = cast("object", getattr(self._package, "mtmlLib", None))
-        return tuple(name for name in FUNCTIONS if not hasattr(library, name))
 
     def close(self) -> None:
         self._unload()

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tangram.drivers.lost_memory import lost_memory
 from tangram.drivers.mxsmi.json_report import ReportedCard, ReportedSlice
 from tangram.drivers.mxsmi.listing import ListedCard, ListedSlice
 from tangram.drivers.mxsmi.sections import EccCounts, Hardware, Memory, Power, SystemNodes, Versions
@@ -16,7 +17,7 @@ from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DeviceNodes, Figures, Health, Slice
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
-from tangram.units.na import NA, Maybe, NotAvailable
+from tangram.units.na import NA, Maybe, NotAvailable, known
 
 _Figure = TypeVar("_Figure")
 
@@ -98,11 +99,8 @@ def card_health(card: ListedCard, ecc: EccCounts | None) -> Health:
     if not card.available:
         reason = card.reason or "mx-smi says it is not available"
         return Health(healthy=False, code="unavailable", message=reason)
-    errors = NA if ecc is None else ecc.uncorrected
-    if isinstance(errors, int) and errors > 0:
-        message = f"{errors} memory errors could not be corrected"
-        return Health(healthy=False, code="ecc-uncorrected", message=message)
-    return Health(healthy=True)
+    lost = None if ecc is None else lost_memory(ecc.known_uncorrected, known(ecc.retired_pages, 0))
+    return lost or Health(healthy=True)
 
 
 def slice_from(card: CardUuid, listed: ListedSlice, live: ReportedSlice | None) -> Slice:

@@ -19,7 +19,7 @@ from tangram.drivers.mxsmi import json_report, listing, matrix, sections, summar
 from tangram.drivers.mxsmi.assembling import Facts, card_health, device_from, figures_from, slice_from
 from tangram.drivers.mxsmi.listing import ListedCard, parse_listing
 from tangram.drivers.mxsmi.text import ParseError, shown
-from tangram.drivers.mxsmi.tool import LIMIT, MxSmi, Tool, find_binary
+from tangram.drivers.mxsmi.tool import LIMIT, Tool
 from tangram.drivers.pcie import level_between
 from tangram.drivers.read_only import ReadOnly
 from tangram.drivers.sysfs.files import Files
@@ -45,12 +45,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limit: float = LIMIT
     sysfs_root: str = "/sys"
     """Read for what the tool does not print: where cards sit on PCIe, and their virtual functions."""
-
-
-def open_mxsmi(where: str | None) -> MxSmiDriver:
-    """The driver over the tool that is named, or the one that is found."""
-    settings = Settings(binary=where)
-    return MxSmiDriver(MxSmi(find_binary(settings.binary), settings.limit), settings)
 
 
 class MxSmiDriver(ReadOnly):

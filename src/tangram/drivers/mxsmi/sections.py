@@ -22,6 +22,7 @@ HARDWARE: Final = "--show-hwinfo"
 MEMORY: Final = "--show-memory"
 VERSION: Final = "--show-version"
 ECC: Final = "--count-ecc"
+_UNCORRECTED: Final = ("SRAM Uncorrectable", "DRAM Uncorrectable")
 SYSTEM: Final = "--show-sysinfo"
 POWER: Final = "--show-board-power"
 
@@ -63,6 +64,8 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 class EccCounts(msgspec.Struct, frozen=True, kw_only=True):
     corrected: Maybe[int] = NA
     uncorrected: Maybe[int] = NA
+    known_uncorrected: int = 0
+    """Of the kinds of memory that could be read."""
     retired_pages: Maybe[int] = NA
 
 
@@ -137,7 +140,8 @@ def ecc_in(block: Block) -> EccCounts:
     """Of `--count-ecc`. Two kinds of memory are added; what one of them hides, the sum does not make up."""
     return EccCounts(
         corrected=_sum(block, "SRAM Correctable", "DRAM Correctable"),
-        uncorrected=_sum(block, "SRAM Uncorrectable", "DRAM Uncorrectable"),
+        uncorrected=_sum(block, *_UNCORRECTED),
+        known_uncorrected=sum(_known(block, *_UNCORRECTED)),
         retired_pages=_count(block.value("Retired Pages", "Double Bit ECC")),
     )
 
@@ -164,9 +168,13 @@ def _node(word: Maybe[str], prefix: str) -> str:
 
 
 def _sum(block: Block, *keys: str) -> Maybe[int]:
-    counts = [_count(block.value("ECC Errors", key)) for key in keys]
-    known = [count for count in counts if isinstance(count, int)]
-    return sum(known) if len(known) == len(counts) else NA
+    known = _known(block, *keys)
+    return sum(known) if len(known) == len(keys) else NA
+
+
+def _known(block: Block, *keys: str) -> list[int]:
+    counts = (_count(block.value("ECC Errors", key)) for key in keys)
+    return [count for count in counts if isinstance(count, int)]
 
 
 def _count(text: Maybe[str]) -> Maybe[int]:

@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
@@ -22,7 +21,9 @@ import msgspec
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsmi.text import LONGEST
 
-PLACES: Final = ("/opt/mxdriver/bin/mx-smi", "/opt/maca/bin/mx-smi")
+FOLDERS: Final = ("/opt/mxdriver/bin", "/usr/local/metax/mxdriver/bin", "/opt/maca/bin")
+NAMES: Final = ("mx-smi", "ht-smi")
+"""The second is the same tool under another maker's brand."""
 LIMIT: Final = 10.0
 GRACE: Final = 0.5
 """Seconds a killed process gets to go."""
@@ -49,13 +50,15 @@ def find_binary(named: str | None) -> str:
                 call="mx-smi",
             )
         return named
-    found = shutil.which("mx-smi") or next((path for path in PLACES if os.access(path, os.X_OK)), None)
-    if found is None:
-        places = " and ".join(str(Path(path).parent) for path in PLACES)
-        raise DriverError(
-            Kind.NO_LIBRARY, f"mx-smi is neither on PATH nor in {places}; install the driver", call="mx-smi"
-        )
-    return found
+    for name in NAMES:
+        found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(FOLDERS))
+        if found is not None:
+            return found
+    raise DriverError(
+        Kind.NO_LIBRARY,
+        f"mx-smi is neither on PATH nor in {', '.join(FOLDERS)}; install the driver",
+        call="mx-smi",
+    )
 
 
 class MxSmi:

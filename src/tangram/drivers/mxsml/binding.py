@@ -17,6 +17,7 @@ from typing import Final, TypeVar, cast
 from tangram.drivers.mxsml import codes
 from tangram.drivers.mxsml.layouts import roomy
 from tangram.drivers.mxsml.library import FULL_NAMES, Library
+from tangram.drivers.mxsml.rings import Rings
 from tangram.units.na import NA, Maybe, NotAvailable
 
 TEXT_BYTES: Final = 96
@@ -30,8 +31,9 @@ _Record = TypeVar("_Record", bound=Structure)
 class Binding:
     """Typed questions over one loaded library, for one thread."""
 
-    def __init__(self, library: Library, given_up: Callable[[], bool] = bool) -> None:
+    def __init__(self, library: Library, rings: Rings, given_up: Callable[[], bool] = bool) -> None:
         self.library = library
+        self.rings = rings
         self.given_up = given_up
         """Whether nobody waits for the present work any more."""
         self._functions = library.functions
@@ -102,6 +104,10 @@ class Binding:
             return NA
         return self.written_text()
 
+    def last_size(self) -> int:
+        """What the last function with a size made of it, the end of the text among it."""
+        return self._count[0]
+
     def state_with_text(self, name: str, *arguments: int) -> tuple[Maybe[int], str]:
         """A number with words for it: number, buffer and size are the function's last arguments."""
         self.clear_text()
@@ -109,11 +115,6 @@ class Binding:
         self._count[0] = TEXT_BYTES
         found = self.ask(name, *arguments, self._at_signed, self._at_text, self._at_count)
         return (self._signed[0], known_text(self.written_text())) if found else (NA, "")
-
-    def fixed_text(self, name: str, *arguments: int) -> Maybe[str]:
-        """A text in a buffer whose size both sides know."""
-        self.clear_text()
-        return self.written_text() if self.ask(name, *arguments, self._at_text) else NA
 
     def record(self, name: str, *arguments: int, into: type[_Record]) -> _Record | NotAvailable:
         """A record, the function's last argument. Zeroed before, as the library leaves some fields untouched."""
@@ -129,9 +130,7 @@ class Binding:
         self, name: str, *arguments: int, into: type[_Record], room: int
     ) -> Sequence[_Record] | NotAvailable:
         """Several records: how many and where are the function's last arguments. Grows when told it is too few."""
-        held = cast("Array[_Record] | None", self._lists.get(into))
-        if held is None:
-            held = self._more(into, room)
+        held = self._room_for(into, room)
         self._count[0] = len(held)
         if not self.ask(name, *arguments, self._at_count, byref(held)):
             needed = self._count[0]
@@ -142,6 +141,22 @@ class Binding:
             if not self.ask(name, *arguments, self._at_count, byref(held)):
                 return NA
         return held[: min(self._count[0], len(held))]
+
+    def counted_records(
+        self, name: str, *arguments: int, into: type[_Record], spare: int
+    ) -> Sequence[_Record] | NotAvailable:
+        """As `records`, of a function that cuts its list without a word, and tells its length when there is no room."""
+        self._count[0] = 0
+        nothing = self._room_for(into, spare)
+        if not self.ask(name, *arguments, self._at_count, byref(nothing)) or self._count[0] > MOST_RECORDS:
+            return NA
+        return self.records(name, *arguments, into=into, room=self._count[0] + spare)
+
+    def filled(self, name: str, *, into: type[_Record], room: int) -> Sequence[_Record] | NotAvailable:
+        """Records of a function that is told how many there is room for, and leaves the others empty."""
+        held = self._room_for(into, room)
+        memset(addressof(held), 0, sizeof(into) * room)
+        return held[:room] if self.ask(name, room, byref(held)) else NA
 
     def numbers(self, name: str, *arguments: int, count_first: bool = True) -> Maybe[tuple[int, ...]]:
         """Several numbers; the function takes how many before where, or the other way round."""
@@ -163,6 +178,10 @@ class Binding:
     def written_text(self) -> Maybe[str]:
         # Cut at our size and not at the one reported, which counts the zero on some versions and not on others.
         return decoded(self._text.raw[:TEXT_BYTES]) or NA
+
+    def _room_for(self, into: type[_Record], room: int) -> Array[_Record]:
+        held = cast("Array[_Record] | None", self._lists.get(into))
+        return held if held is not None and len(held) >= room else self._more(into, room)
 
     def _more(self, into: type[_Record], room: int) -> Array[_Record]:
         memory = array("b", bytes(sizeof(into) * room + 1024))

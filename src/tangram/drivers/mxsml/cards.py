@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from tangram.drivers.mxsml import functions
 from tangram.drivers.mxsml.binding import Binding
 from tangram.drivers.mxsml.kernel import HOST_DRIVER, NATIVE_DRIVER, Kernel
-from tangram.drivers.mxsml.layouts import DeviceIds, MemoryInfo
+from tangram.drivers.mxsml.layouts import DeviceIds, MemoryInfo, SliceQuota
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DriverMode, SriovState
 from tangram.units.ids import CardUuid
-from tangram.units.memory import KIB, Bytes
+from tangram.units.memory import KIB, MIB, Bytes
 from tangram.units.na import NA, Maybe, NotAvailable
+from tangram.vendors.metax.products import whole_steps
 
 _AFFINITY_WORDS = 4
 """Of 32 NUMA nodes each."""
@@ -28,6 +29,7 @@ def describe(binding: Binding, kernel: Kernel, sightings: Sequence[Sighting]) ->
 def _device(binding: Binding, kernel: Kernel, seen: Sighting, parent: CardUuid | None) -> Device:
     place = kernel.place(seen.bdf)
     usable = not seen.trouble
+    sliced = _sliced(binding, seen.number) if usable else NA
     sriov, split = _sriov(binding, kernel, seen)
     numa = place.numa
     if isinstance(numa, NotAvailable) and usable:
@@ -39,7 +41,7 @@ def _device(binding: Binding, kernel: Kernel, seen: Sighting, parent: CardUuid |
         product=seen.product,
         bdf=seen.bdf,
         family=seen.family,
-        serial=_serial(binding, seen.number) if usable else NA,
+        serial=binding.text("GetBoardSerial", seen.number) if usable else NA,
         memory=_memory(binding, seen.number) if usable else NA,
         numa=numa,
         pcie_path=place.path,
@@ -50,13 +52,9 @@ def _device(binding: Binding, kernel: Kernel, seen: Sighting, parent: CardUuid |
         sriov=sriov,
         virtual_functions=split,
         virtual_function_of=parent,
-        sliced=_sliced(binding, seen.number) if usable else NA,
+        sliced=sliced,
+        sliceable=_sliceable(binding, seen.number) if sliced is True else NA,
     )
-
-
-def _serial(binding: Binding, number: int) -> Maybe[str]:
-    board = binding.text("GetBoardSerial", number)
-    return binding.text("GetChipSerial", number) if isinstance(board, NotAvailable) else board
 
 
 def _memory(binding: Binding, number: int) -> Maybe[Bytes]:
@@ -71,6 +69,13 @@ def _version(binding: Binding, number: int, unit: int) -> Maybe[str]:
 def _sliced(binding: Binding, number: int) -> Maybe[bool]:
     toggle = binding.number("GetSgpuToggle", number)
     return NA if isinstance(toggle, NotAvailable) else toggle == 1
+
+
+def _sliceable(binding: Binding, number: int) -> Maybe[Bytes]:
+    quota = binding.record("GetSgpuAvailableQuota", number, into=SliceQuota)
+    if isinstance(quota, NotAvailable) or not quota.total_mb:
+        return NA
+    return whole_steps(quota.total_mb * MIB)
 
 
 def _affinity(binding: Binding, number: int) -> Maybe[int]:

@@ -13,6 +13,7 @@ from tangram.drivers.errors import Kind
 DONE: Final = 0
 NO_DEVICE: Final = 2
 NOT_SUPPORTED: Final = 3
+SYSFS_READ: Final = 4
 SYSFS_WRITE: Final = 5
 GONE: Final = 6
 TOO_SMALL: Final = 10
@@ -29,7 +30,7 @@ MEANINGS: Final = {
     1: Meaning(Kind.FAILED, "unexpected failure"),
     NO_DEVICE: Meaning(Kind.NO_DRIVER, "no usable device was found"),
     NOT_SUPPORTED: Meaning(Kind.NOT_SUPPORTED, "the device does not support this"),
-    4: Meaning(Kind.FAILED, "a sysfs file could not be read"),
+    SYSFS_READ: Meaning(Kind.FAILED, "a sysfs file could not be read"),
     SYSFS_WRITE: Meaning(Kind.FAILED, "a sysfs file could not be written"),
     GONE: Meaning(Kind.CARD_GONE, "the device is not there"),
     7: Meaning(Kind.INVALID, "no such die"),

@@ -21,23 +21,17 @@ from tangram.drivers.mxsml import (
 )
 from tangram.drivers.mxsml.binding import Binding
 from tangram.drivers.mxsml.kernel import Kernel
-from tangram.drivers.mxsml.roster import Roster
+from tangram.drivers.mxsml.roster import Roster, Voice
 from tangram.drivers.mxsml.session import Session
 from tangram.drivers.mxsml.settings import Settings
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.drivers.mxsml.turns import turn
-from tangram.drivers.snapshot import CardReading, Snapshot
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
 
 _Answer = TypeVar("_Answer")
-
-
-def open_mxsml(where: str | None = None) -> MxsmlDriver:
-    """The driver with the usual settings and, if given, that library. Nothing is loaded before the first question."""
-    return MxsmlDriver(Settings(library=where))
 
 
 class MxsmlDriver:
@@ -50,8 +44,9 @@ class MxsmlDriver:
         self._environment = os.environ if environment is None else environment
         self._kernel = Kernel(self._settings)
         self._roster = Roster()
-        self._bound: frozenset[str] | None = None
-        self._split = False
+        self._bus: frozenset[str] | None = None
+        self._look_again = False
+        self._some_limited = False
         self._lock = threading.Lock()
         self._session = Session(self._settings, self._environment)
 
@@ -64,16 +59,8 @@ class MxsmlDriver:
         """The vendor's function that was entered last."""
         return self._session.calling
 
-    def missing_functions(self) -> tuple[str, ...]:
-        """What this version of the library lacks of what we would call."""
-        return self._ask(lambda binding: binding.library.missing(), "missing_functions")
-
-    def library_path(self) -> str:
-        """The file that was loaded."""
-        return self._ask(lambda binding: binding.library.path, "library_path")
-
     def devices(self) -> Sequence[Device]:
-        return self._ask(self._devices, "devices", fresh=True)
+        return self._ask(self._devices, "devices", stale=self._cards_changed)
 
     def links(self, devices: Sequence[Device]) -> LinkReport:
         def work(binding: Binding) -> LinkReport:
@@ -89,13 +76,16 @@ class MxsmlDriver:
             if watch.lost:
                 # One figure said "no such device": either the card went just now or only that figure is unwell.
                 self._find(binding, uuid)
+            if self._fell_off(seen.bdf):
+                # While it was read, and the library has not noticed.
+                raise _gone(uuid)
             return found
 
-        return self._ask(work, "figures")
+        return self._ask(work, "figures", stale=self._bus_changed)
 
     def health(self) -> Mapping[CardUuid, Health]:
         try:
-            return self._ask(self._health, "health", fresh=True)
+            return self._ask(self._health, "health", stale=self._cards_changed)
         except DriverError as error:
             if error.kind is not Kind.NO_DRIVER:
                 raise
@@ -103,10 +93,6 @@ class MxsmlDriver:
             if not lost:
                 raise
             return {uuid: Health(healthy=False, code=health.GONE, message=error.sentence) for uuid in lost}
-
-    def snapshot(self) -> Snapshot:
-        """Everything about every card in one turn, which saves a change of threads per card and question."""
-        return self._ask(self._snapshot, "snapshot", fresh=True)
 
     def slices(self, uuid: CardUuid) -> Sequence[Slice]:
         return self._ask(lambda binding: slices.listing(binding, self._find(binding, uuid)), "slices")
@@ -149,15 +135,6 @@ class MxsmlDriver:
             "SetDeviceSchedClass",
         )
 
-    def set_online(self, uuid: CardUuid, slice_id: int, *, online: bool) -> None:
-        """Whether a slice may suspend the others of its card. MetaX only, so not part of `Driver`."""
-
-        def work(binding: Binding, seen: Sighting) -> None:
-            slicing.existing(binding, seen, slice_id)
-            slicing.set_online(binding, seen, slice_id, online=online)
-
-        self._change(uuid, work, "SetSgpuDeviceQueuePriority")
-
     def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
         self._change(uuid, lambda binding, seen: slicing.switch(binding, seen, on=on), "SetSgpuToggle")
 
@@ -171,7 +148,7 @@ class MxsmlDriver:
             if splitting.split(binding, self._kernel, seen, count):
                 # Names and numbers of the card and its parts are new from here on.
                 self._roster.forget()
-                self._split = True
+                self._look_again = True
 
         self._change(uuid, work, "GetDeviceInfo")
 
@@ -189,49 +166,44 @@ class MxsmlDriver:
         lost = self._roster.missing(seen)
         if not seen and not lost:
             raise sightings.none_found(binding)
-        found = {
-            each.uuid: health.judge(binding, each, self._settings.uncorrected_ecc_limit) for each in seen
-        }
+        found = {each.uuid: self._judged(binding, each) for each in seen}
         return found | {uuid: health.gone(card.number, card.bdf) for uuid, card in lost.items()}
 
-    def _snapshot(self, binding: Binding) -> Snapshot:
-        seen = self._look(binding)
-        if not seen:
-            raise sightings.none_found(binding)
-        devices = cards.describe(binding, self._kernel, seen)
-        limit = self._settings.uncorrected_ecc_limit
-        return Snapshot(
-            driver=self.name,
-            cards=tuple(
-                CardReading(
-                    device=device,
-                    figures=figures.read(binding, each),
-                    health=health.judge(binding, each, limit),
-                    slices=slices.listing(binding, each),
-                )
-                for device, each in zip(devices, seen, strict=True)
-            ),
-            links=links.report(binding, devices, {each.uuid: each for each in seen}),
-        )
+    def _judged(self, binding: Binding, seen: Sighting) -> Health:
+        if not seen.trouble:
+            before, now = self._roster.heard(seen.uuid, health.answers(binding, seen))
+            if now is Voice.SILENT:
+                # The library goes by what it saw when it last looked at the bus, and may have another word for it now.
+                self._look_again = self._look_again or before is not now
+                return health.silent(binding, seen)
+        return health.judge(binding, seen, self._settings.uncorrected_ecc_limit)
 
     def _look(self, binding: Binding) -> tuple[Sighting, ...]:
-        return self._roster.recognise(sightings.look(binding))
+        seen = self._roster.recognise(sightings.look(binding))
+        self._some_limited = any(each.limited for each in seen)
+        return seen
 
     def _find(self, binding: Binding, uuid: CardUuid) -> Sighting:
         seen = sightings.still_at(binding, uuid, self._roster.number_of(uuid))
         if seen is None:
             seen = next((each for each in self._look(binding) if each.uuid == uuid), None)
         if seen is None:
-            raise DriverError(
-                Kind.CARD_GONE,
-                f"card {uuid} is not on this node, or not any more",
-                call=f"{functions.PREFIX}GetDeviceInfo",
-            )
+            raise _gone(uuid)
         return seen
 
-    def _ask(self, work: Callable[[Binding], _Answer], question: str, *, fresh: bool = False) -> _Answer:
-        stale = self._bus_changed if fresh else self._renamed
-        return self._current().ask(work, call=f"{functions.PREFIX}* ({question})", stale=stale)
+    def _fell_off(self, bdf: str) -> bool:
+        """Whether that card was there when the bus was last looked at, and is there no more."""
+        return self._bus is not None and bdf in self._bus and not self._kernel.has(bdf)
+
+    def _ask(
+        self,
+        work: Callable[[Binding], _Answer],
+        question: str,
+        *,
+        stale: Callable[[], bool] | None = None,
+    ) -> _Answer:
+        call = f"{functions.PREFIX}* ({question})"
+        return self._current().ask(work, call=call, stale=stale or self._must_look_again)
 
     def _change(self, uuid: CardUuid, work: Callable[[Binding, Sighting], _Answer], function: str) -> _Answer:
         session = self._current()
@@ -246,17 +218,29 @@ class MxsmlDriver:
             raise DriverError(Kind.FAILED, f"card {uuid} cannot be changed: {seen.trouble}")
         return seen
 
-    def _renamed(self) -> bool:
-        split, self._split = self._split, False
-        return split
+    def _must_look_again(self) -> bool:
+        again, self._look_again = self._look_again, False
+        return again
 
     def _bus_changed(self) -> bool:
-        bound = self._kernel.bound()
-        before, self._bound = self._bound, bound
-        return self._renamed() or (before is not None and before != bound)
+        now = self._kernel.bus()
+        before, self._bus = self._bus, now
+        return self._must_look_again() or (before is not None and before != now)
+
+    def _cards_changed(self) -> bool:
+        # A card that cannot be used may be in order by now, which the library would not notice by itself.
+        return self._bus_changed() or self._some_limited
 
     def _current(self) -> Session:
         with self._lock:
             if self._session.outlived:
                 self._session = self._session.successor()
             return self._session
+
+
+def _gone(uuid: CardUuid) -> DriverError:
+    return DriverError(
+        Kind.CARD_GONE,
+        f"card {uuid} is not on this node, or not any more",
+        call=f"{functions.PREFIX}GetDeviceInfo",
+    )

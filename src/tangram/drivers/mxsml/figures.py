@@ -16,6 +16,8 @@ _WAYS = 8
 
 def read(binding: Binding, seen: Sighting) -> Figures:
     """Every figure the card offers; `NA` for each it does not."""
+    if seen.trouble:
+        return Figures()
     number = seen.number
     memory = binding.record("GetMemoryInfo", number, into=MemoryInfo)
     used, total = (NA, NA) if isinstance(memory, NotAvailable) else (memory.used, memory.total)
@@ -33,7 +35,7 @@ def read(binding: Binding, seen: Sighting) -> Figures:
         ecc_uncorrected=ecc.sram_uncorrected + ecc.dram_uncorrected if ecc_known else NA,
         retired_pages=ecc.retired_pages if ecc_known else NA,
         throttled_by=_throttles(binding, number),
-        processes=processes_on(binding, number, seen.bdf),
+        processes=processes_on(binding, seen),
     )
 
 
@@ -57,10 +59,12 @@ def _power(binding: Binding, number: int) -> Maybe[float]:
 
 def _clocks(binding: Binding, number: int) -> dict[str, int]:
     found: dict[str, int] = {}
-    for name, unit in functions.CLOCKS.items():
-        clocks = binding.numbers("GetClocks", number, unit)
-        if not isinstance(clocks, NotAvailable) and clocks:
-            found[name] = clocks[0]
+    for name, units in functions.CLOCKS.items():
+        for unit in units:
+            clocks = binding.numbers("GetClocks", number, unit)
+            if not isinstance(clocks, NotAvailable) and clocks:
+                found[name] = clocks[0]
+                break
     return found
 
 

@@ -27,7 +27,6 @@ SIGNATURES: Final[dict[str, tuple[type[c_uint | c_void_p], ...]]] = {
     "GetDeviceUnavailableReason": (_U, _P),
     "GetDeviceVersion": (_U, _U, _P, _P),
     "GetBoardSerial": (_U, _P, _P),
-    "GetChipSerial": (_U, _P, _P),
     "GetSriovState": (_U, _P),
     "GetNodeAffinity": (_U, _U, _P),
     "GetMemoryInfo": (_U, _P),
@@ -38,6 +37,8 @@ SIGNATURES: Final[dict[str, tuple[type[c_uint | c_void_p], ...]]] = {
     "GetClocks": (_U, _U, _P, _P),
     "GetCurrentClocksThrottleReason": (_U, _P),
     "GetTotalEccErrors": (_U, _P),
+    "GetNumberOfProcess": (_P,),
+    "GetProcessInfo_v3": (_U, _P),
     "GetSingleGpuProcess": (_U, _P, _P),
     "GetSingleGpuProcess_v2": (_U, _P, _P),
     "GetSingleGpuProcess_v3": (_U, _P, _P),
@@ -61,10 +62,19 @@ SIGNATURES: Final[dict[str, tuple[type[c_uint | c_void_p], ...]]] = {
     "SetSgpuDeviceQueuePriority": (_U, _U, _U),
     "GetDeviceSchedClass": (_U, _P),
     "SetDeviceSchedClass": (_U, _U),
-    "GetSgpuAlias": (_U, _U, _P),
+    "GetSgpuAlias": (_U, _U, _P, _P),
     "SetSgpuAlias": (_U, _U, _P),
 }
 """By name without the prefix. `GetErrorString`, which answers with text, is bound apart."""
+
+OLDER: Final = {
+    "InitWithFlags": "Init",
+    "GetMetaXLinkInfo_v2": "GetMetaXLinkInfo",
+    "GetProcessInfo_v3": "GetSingleGpuProcess_v3",
+    "GetSingleGpuProcess_v3": "GetSingleGpuProcess_v2",
+    "GetSingleGpuProcess_v2": "GetSingleGpuProcess",
+}
+"""What is called in place of a function that the library does not have."""
 
 COUNTS: Final = frozenset({"GetDeviceCount", "GetPfDeviceCount", "GetSgpuCount"})
 """These answer with a count and have no way to report an error."""
@@ -83,11 +93,11 @@ BIOS_VERSION: Final = 0
 DRIVER_VERSION: Final = 1
 COMPUTE_USAGE: Final = 4
 HOTSPOT: Final = 0
-CLOCKS: Final = {"XCORE": 11, "MC": 2, "VPUE": 5, "VPUD": 6}
+CLOCKS: Final = {"XCORE": (11,), "MC": (2, 3), "VPUE": (5,), "VPUD": (6,)}
+"""Units by name. The memory of C cards has another number than that of N cards."""
 
 METAXLINK_LEVEL: Final = 5
-LINK_PORTS: Final = range(8)
-"""Whether ports count from 0 or from 1 is not documented, so all are tried."""
+LINK_PORTS: Final = range(1, 8)
 
 LINK_ON: Final = 0
 LINK_OFF_FOR_SRIOV: Final = 2

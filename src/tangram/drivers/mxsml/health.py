@@ -6,9 +6,10 @@ down is worth a remark and no more: most jobs never use it. What the library can
 
 from __future__ import annotations
 
+from tangram.drivers.lost_memory import lost_memory
 from tangram.drivers.mxsml import codes, functions
 from tangram.drivers.mxsml.binding import Binding, decoded
-from tangram.drivers.mxsml.layouts import EccErrors, UnavailableReason
+from tangram.drivers.mxsml.layouts import EccErrors, MemoryInfo, UnavailableReason
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.devices import Health
 from tangram.units.na import NotAvailable
@@ -17,7 +18,6 @@ GONE = "gone"
 LIMITED = "limited"
 UNREADABLE = "unreadable"
 UNAVAILABLE = "unavailable"
-ECC = "ecc-uncorrected"
 LINK_DOWN = "link-down"
 """Of a healthy card."""
 
@@ -28,6 +28,20 @@ def gone(index: int, bdf: str) -> Health:
     """Of a card that was there before."""
     at = f" at {bdf}" if bdf else ""
     return Health(healthy=False, code=GONE, message=f"card {index}{at} is not there any more")
+
+
+def answers(binding: Binding, seen: Sighting) -> bool:
+    """Whether its figures can be read. A card whose files vanished stays "available" to the library."""
+    binding.record("GetMemoryInfo", seen.number, into=MemoryInfo)
+    return binding.status != codes.SYSFS_READ
+
+
+def silent(binding: Binding, seen: Sighting) -> Health:
+    """Of a card whose figures could be read before."""
+    why = binding.library.error("GetMemoryInfo", codes.SYSFS_READ).sentence
+    return Health(
+        healthy=False, code=UNREADABLE, message=f"card {seen.number} does not answer any more: {why}"
+    )
 
 
 def judge(binding: Binding, seen: Sighting, uncorrected_limit: int) -> Health:
@@ -68,10 +82,9 @@ def _reason(binding: Binding, number: int) -> str:
 
 def _memory(binding: Binding, seen: Sighting, limit: int) -> Health | None:
     ecc = binding.record("GetTotalEccErrors", seen.number, into=EccErrors)
-    if isinstance(ecc, NotAvailable) or (lost := ecc.sram_uncorrected + ecc.dram_uncorrected) <= limit:
+    if isinstance(ecc, NotAvailable):
         return None
-    errors = "error" if lost == 1 else "errors"
-    return Health(healthy=False, code=ECC, message=f"{lost} uncorrected memory {errors}")
+    return lost_memory(ecc.sram_uncorrected + ecc.dram_uncorrected, ecc.retired_pages, limit)
 
 
 def _link(binding: Binding, seen: Sighting) -> Health:

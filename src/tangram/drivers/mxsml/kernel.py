@@ -55,14 +55,22 @@ class Kernel:
             nodes=self._nodes(directory),
         )
 
-    def bound(self) -> frozenset[str]:
-        """The addresses of all cards held by the vendor's kernel drivers, which change when a card comes or goes."""
-        return frozenset(
-            name
+    def bus(self) -> frozenset[str]:
+        """All that is on the bus or held by the vendor's kernel drivers, which changes when a card comes or goes.
+
+        Both, for a card leaves one after the other, and a library that looked in between must look once more.
+        """
+        held = (
+            f"{driver}/{name}"
             for driver in (NATIVE_DRIVER, HOST_DRIVER)
             for name in _names(f"{self._drivers}/{driver}")
             if ":" in name
         )
+        return frozenset((*held, *_names(self._devices)))
+
+    def has(self, bdf: str) -> bool:
+        """Whether it is on the bus."""
+        return _plain(bdf) and os.path.lexists(f"{self._devices}/{bdf}")
 
     def parent(self, bdf: str) -> str:
         """The address of the card a virtual function belongs to; empty for anything else."""

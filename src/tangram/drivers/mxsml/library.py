@@ -95,10 +95,6 @@ class Library:
     def has(self, name: str) -> bool:
         return (self.functions[name] if name in self.functions else self._resolve(name)) is not None
 
-    def missing(self) -> tuple[str, ...]:
-        """The functions we would call and this library lacks, with the prefix, for people to look up."""
-        return tuple(PREFIX + name for name in SIGNATURES if not self.has(name))
-
     def error(self, name: str, code: int, about: str = "") -> DriverError:
         kind, ours = codes.meaning(code)
         theirs = self.words_for(code)

@@ -32,8 +32,6 @@ LEVELS: Final = {
 
 _ROOM = 16
 _NO_LINKS = frozenset({codes.NOT_SUPPORTED, codes.ABSENT})
-_A_PORT = frozenset({codes.DONE, codes.NO_DEVICE})
-"""A port that has a peer, or has none."""
 _DOWN = frozenset({0, 2, 3})
 """Port states of a link that should be up."""
 
@@ -88,22 +86,17 @@ def ports_of(binding: Binding, seen: Sighting, by_place: Mapping[str, CardUuid])
     answers: list[tuple[int, str]] = []
     for port in functions.LINK_PORTS:
         end = binding.record("GetMetaXLinkRemoteInfo", seen.number, port, into=RemoteEnd)
-        answers.append((binding.status, "" if isinstance(end, NotAvailable) else decoded(end.bdf)))
-        if port == 0 and binding.status in _NO_LINKS:
+        if binding.status in _NO_LINKS:
             return []
-    if all(status not in _A_PORT for status, _ in answers):
-        return []
-    # Ports count from 1 where port 0 is refused and others are not.
-    first = 0 if answers[0][0] in _A_PORT else 1
+        answers.append((binding.status, "" if isinstance(end, NotAvailable) else decoded(end.bdf)))
     speeds = _speeds(binding, seen.number)
     states = binding.numbers("GetMetaXLinkPortState", seen.number, count_first=False)
     found: list[LinkPort] = []
-    for port, (status, bdf) in enumerate(answers):
-        at = port - first
-        state = NA if isinstance(states, NotAvailable) or not 0 <= at < len(states) else states[at]
+    for at, (port, (status, bdf)) in enumerate(zip(functions.LINK_PORTS, answers, strict=True)):
+        state = NA if isinstance(states, NotAvailable) or at >= len(states) else states[at]
         if status != codes.DONE and state not in _DOWN:
             continue
-        speed, width = speeds[at] if 0 <= at < len(speeds) else (NA, NA)
+        speed, width = speeds[at] if at < len(speeds) else (NA, NA)
         found.append(
             LinkPort(
                 card=seen.uuid,

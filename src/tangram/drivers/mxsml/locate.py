@@ -12,7 +12,12 @@ from typing import Final
 
 FILE: Final = "libmxsml.so"
 LOADER_NAMES: Final = ("libmxsml.so.2", FILE)
-DIRECTORIES: Final = ("/opt/mxdriver/lib", "/opt/maca/lib", "/opt/mxn100/lib")
+DIRECTORIES: Final = (
+    "/opt/mxdriver/lib",
+    "/usr/local/metax/mxdriver/lib",
+    "/opt/maca/lib",
+    "/opt/mxn100/lib",
+)
 PATH_VARIABLE: Final = "MXSML_LIBRARY_PATH"
 SDK_VARIABLE: Final = "MACA_HOME"
 

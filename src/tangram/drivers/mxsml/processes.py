@@ -1,15 +1,18 @@
 """Who uses a card, and through which slice.
 
-The newest form of the question is tried first, as only it names the slice. Libraries that have a form may still answer
-"not supported" on an older kernel driver, so the answer decides and not the symbol.
+A process in a slice has the slice's number and not its card's, so the list of one card does not have it: that of the
+whole machine is asked for, and that of the card only where there is no other. Libraries that have a form may still
+answer "not supported" on an older kernel driver, so the answer decides and not the symbol. A list is cut without a word
+where it has no room, so its length is asked for first.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from tangram.drivers.mxsml.binding import Binding, decoded
+from tangram.drivers.mxsml.binding import MOST_RECORDS, Binding, decoded
 from tangram.drivers.mxsml.layouts import ProcessOnCard3, ProcessRecord1, ProcessRecord2, ProcessRecord3
+from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.devices import Process
 from tangram.units.memory import Bytes
 from tangram.units.na import NA, Maybe, NotAvailable
@@ -21,36 +24,74 @@ _FORMS: Final[tuple[tuple[str, type[_AnyRecord]], ...]] = (
     ("GetSingleGpuProcess_v2", ProcessRecord2),
     ("GetSingleGpuProcess", ProcessRecord1),
 )
-_ROOM: Final = 64
+_SPARE: Final = 8
+"""Room for those that come between two questions."""
 _CARDS_PER_PROCESS: Final = 64
 
 
-def processes_on(binding: Binding, number: int, bdf: str) -> Maybe[tuple[Process, ...]]:
-    """The processes on a card; `NA` when the library cannot tell."""
+class Users(NamedTuple):
+    """Of one card and its slices, read once for all of them."""
+
+    processes: Maybe[tuple[Process, ...]]
+    """`NA` when the library cannot tell, or cannot tell of all of them."""
+    unseen: frozenset[int] = frozenset()
+    """As `Rings.unseen`, of the whole machine."""
+
+
+def users_on(binding: Binding, seen: Sighting) -> Users:
+    """The processes on a card, and which cards and slices have processes that are not listed."""
+    if seen.trouble:
+        # Where no card can be used, asking for processes ends the process that asks.
+        return Users(NA)
+    unseen = binding.rings.unseen()
+    if unseen and (seen.gid in unseen or unseen & binding.rings.of_slices(seen.bdf)):
+        return Users(NA, unseen)
+    records = _everywhere(binding)
+    if isinstance(records, NotAvailable):
+        records = _on_card(binding, seen.number)
+    if isinstance(records, NotAvailable):
+        return Users(NA, unseen)
+    return Users(tuple(process for record in records for process in _entries(record, seen.bdf)), unseen)
+
+
+def processes_on(binding: Binding, seen: Sighting) -> Maybe[tuple[Process, ...]]:
+    """As `Users.processes`."""
+    return users_on(binding, seen).processes
+
+
+def pids_in_slice(binding: Binding, seen: Sighting, users: Users, slice_id: int) -> Maybe[tuple[int, ...]]:
+    """The pids inside a slice, 0 for a process without a number in this namespace; `NA` when they are not known."""
+    if users.unseen and binding.rings.of_slice(seen.bdf, slice_id) in users.unseen:
+        return (0,)
+    if isinstance(users.processes, NotAvailable):
+        return NA
+    return tuple(process.pid for process in users.processes if process.slice_id == slice_id)
+
+
+def _everywhere(binding: Binding) -> list[ProcessRecord3] | NotAvailable:
+    count = binding.number("GetNumberOfProcess")
+    if isinstance(count, NotAvailable) or count > MOST_RECORDS:
+        return NA
+    records = binding.filled("GetProcessInfo_v3", into=ProcessRecord3, room=count + _SPARE)
+    return NA if isinstance(records, NotAvailable) else [record for record in records if record.pid]
+
+
+def _on_card(binding: Binding, number: int) -> list[_AnyRecord] | NotAvailable:
     for name, form in _FORMS:
-        listed = binding.records(name, number, into=form, room=_ROOM)
-        if not isinstance(listed, NotAvailable):
-            return tuple(process for record in listed for process in _entries(record, bdf))
+        records = binding.counted_records(name, number, into=form, spare=_SPARE)
+        if not isinstance(records, NotAvailable):
+            return [record for record in records if record.pid]
     return NA
 
 
-def slice_users(processes: Maybe[tuple[Process, ...]], slice_id: int) -> Maybe[tuple[int, ...]]:
-    """The pids inside a slice; `NA` when nobody can tell."""
-    if isinstance(processes, NotAvailable):
-        return NA
-    return tuple(process.pid for process in processes if process.slice_id == slice_id)
-
-
 def _entries(record: _AnyRecord, bdf: str) -> list[Process]:
-    """One entry per slice the process is in, or one for the card."""
+    """One entry per slice of the card that the process is in, or one for the card; none for a process elsewhere."""
     name = decoded(record.name)
     here = [
         card
         for card in (record.cards[at] for at in range(min(record.count, _CARDS_PER_PROCESS)))
         if decoded(card.bdf) == bdf
     ]
-    if not here:
-        return [Process(record.pid, name)]
     return [
         Process(
             record.pid,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import Enum, auto
 from typing import NamedTuple
 
 from tangram.drivers.mxsml.sightings import Sighting, uuid_at
@@ -14,11 +15,22 @@ class Remembered(NamedTuple):
     bdf: str
 
 
+class Voice(Enum):
+    """Whether a card's figures can be read."""
+
+    UNHEARD = auto()
+    """Not yet, which is not held against it: there are cards that offer none."""
+    ANSWERING = auto()
+    SILENT = auto()
+    """Not any more."""
+
+
 class Roster:
     """For one thread at a time: the driver's questions are asked one after the other."""
 
     def __init__(self) -> None:
         self._cards: dict[CardUuid, Remembered] = {}
+        self._voices: dict[CardUuid, Voice] = {}
 
     def recognise(self, seen: Iterable[Sighting]) -> tuple[Sighting, ...]:
         """The sightings under the names their cards had before, then remembered."""
@@ -39,9 +51,17 @@ class Roster:
         present = {each.uuid for each in seen}
         return {uuid: card for uuid, card in dict(self._cards).items() if uuid not in present}
 
+    def heard(self, uuid: CardUuid, answers: bool) -> tuple[Voice, Voice]:  # noqa: FBT001 - the one thing there is to hear
+        """What was known of a card's voice, and what is known after it was listened to."""
+        before = self._voices.get(uuid, Voice.UNHEARD)
+        after = Voice.ANSWERING if answers else before if before is Voice.UNHEARD else Voice.SILENT
+        self._voices[uuid] = after
+        return before, after
+
     def forget(self) -> None:
         """Start anew, after a change that gives cards new names."""
         self._cards.clear()
+        self._voices.clear()
 
     def _named(self, seen: Sighting) -> Sighting:
         if not seen.trouble:

@@ -18,7 +18,9 @@ from tangram.drivers.mxsml import codes, functions
 from tangram.drivers.mxsml.binding import Binding
 from tangram.drivers.mxsml.library import Library
 from tangram.drivers.mxsml.locate import candidates
+from tangram.drivers.mxsml.rings import Rings
 from tangram.drivers.mxsml.settings import Settings
+from tangram.drivers.mxsml.sightings import limited_numbers
 from tangram.drivers.watchdog import Watchdog
 
 _Answer = TypeVar("_Answer")
@@ -36,7 +38,6 @@ class Session:
         self._replacing = replacing
         self._binding: Binding | None = None
         self._initialised = False
-        self._asked_before = False
         self._finishing = False
         self.calling = ""
         """The vendor's function entered last, for whoever wonders what hangs."""
@@ -94,7 +95,7 @@ class Session:
             binding.library.alone.acquire()
         try:
             if not self._initialised:
-                self._initialise(binding.library)
+                self._initialise(binding)
             return work(binding)
         finally:
             binding.library.alone.release()
@@ -133,15 +134,20 @@ class Session:
         return self._adopted(library)
 
     def _adopted(self, library: Library) -> Binding:
-        self._binding = Binding(library, lambda: self.given_up)
-        self._initialised = self._asked_before = False
+        self._binding = Binding(library, Rings(self._settings.sysfs_root), lambda: self.given_up)
+        self._initialised = False
         return self._binding
 
-    def _initialise(self, library: Library) -> None:
-        again = self._asked_before and library.has("InitWithFlags")
-        self._asked_before = True
-        name = "InitWithFlags" if again else "Init"
-        code = library.call(name, functions.RE_ENUMERATE) if again else library.call(name)
+    def _initialise(self, binding: Binding) -> None:
+        library = binding.library
+        # A plain Init looks at the bus once in the life of a process, whichever driver asked, and the library is never
+        # unloaded: only with the flag does this one see what came, went or was split meanwhile.
+        flagged = library.has("InitWithFlags")
+        name = "InitWithFlags" if flagged else "Init"
+        code = library.call(name, functions.RE_ENUMERATE) if flagged else library.call(name)
+        if code == codes.NO_DEVICE and limited_numbers(binding):
+            # There are cards, and none that it can use: each says why.
+            code = codes.DONE
         if code == codes.NO_DEVICE:
             raise DriverError(
                 Kind.NO_DRIVER,

@@ -18,4 +18,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     change_limit: float = 60.0
     """Seconds a change may take: the kernel needs a while to make virtual functions."""
     uncorrected_ecc_limit: int = 0
-    """More uncorrected memory errors than this take a card out of service."""
+    """More uncorrected memory errors than this, or more pages retired for them, take a card out of service."""

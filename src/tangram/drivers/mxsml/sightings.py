@@ -28,6 +28,8 @@ class Sighting(NamedTuple):
     trouble: str = ""
     """Why the library cannot use it; empty for a card in order."""
     limited: bool = False
+    gid: int = 0
+    """The kernel driver's number for it."""
 
 
 def look(binding: Binding) -> tuple[Sighting, ...]:
@@ -70,14 +72,18 @@ def _sighting(binding: Binding, number: int) -> Sighting | None:
         return Sighting(number, CardUuid(f"unread-{number}"), "", trouble=trouble)
     bdf, product = decoded(info.bdf), decoded(info.name)
     uuid = CardUuid(decoded(info.uuid)) or uuid_at(bdf)
-    return Sighting(number, uuid, bdf, product, _family(product, info.brand), info.mode)
+    return Sighting(number, uuid, bdf, product, _family(product, info.brand), info.mode, gid=info.gpu_id)
 
 
-def _limited(binding: Binding) -> list[Sighting]:
+def limited_numbers(binding: Binding) -> list[int]:
+    """The numbers of cards that are on the bus and that the library cannot use."""
     listed = binding.record("GetAllLimitedDevices", into=DeviceIds)
     if isinstance(listed, NotAvailable):
         return []
-    numbers = list(listed.ids[: max(0, min(listed.number, functions.MOST_DEVICES))])
+    return list(listed.ids[: max(0, min(listed.number, functions.MOST_DEVICES))])
+
+
+def _limited(binding: Binding) -> list[Sighting]:
     return [
         Sighting(
             number,
@@ -88,7 +94,7 @@ def _limited(binding: Binding) -> list[Sighting]:
             limited=True,
             trouble="seen on the PCI bus, but the library cannot use it",
         )
-        for number in numbers
+        for number in limited_numbers(binding)
         if not isinstance(
             info := binding.record("GetLimitedDeviceInfo", number, into=DeviceInfo), NotAvailable
         )

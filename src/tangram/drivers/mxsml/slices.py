@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.mxsml import functions
-from tangram.drivers.mxsml.binding import Binding, decoded, known_text
+from tangram.drivers.mxsml import codes, functions
+from tangram.drivers.mxsml.binding import Binding, decoded
 from tangram.drivers.mxsml.layouts import MemoryInfo, SliceInfo, SliceMemory, SliceQuota
-from tangram.drivers.mxsml.processes import processes_on, slice_users
+from tangram.drivers.mxsml.processes import Users, pids_in_slice, users_on
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.cards import QosPolicy
-from tangram.model.devices import Process, Slice, SliceRoom
+from tangram.model.devices import Slice, SliceRoom
 from tangram.units.memory import KIB, MIB, Bytes
-from tangram.units.na import NA, Maybe, NotAvailable
+from tangram.units.na import NA, NotAvailable
 from tangram.vendors.metax.products import MOST_SLICES
 
 POLICIES = {0: QosPolicy.BEST_EFFORT, 1: QosPolicy.FIXED_SHARE, 2: QosPolicy.BURST_SHARE}
@@ -26,7 +26,7 @@ def listing(binding: Binding, seen: Sighting) -> tuple[Slice, ...]:
     expected = binding.count("GetSgpuCount", seen.number, most=MOST_SLICES)
     if not expected and binding.library.has("GetSgpuCount"):
         return ()
-    users = processes_on(binding, seen.number, seen.bdf)
+    users = users_on(binding, seen)
     found: list[Slice] = []
     for slice_id in range(MOST_SLICES):
         each = read(binding, seen, slice_id, users)
@@ -37,8 +37,8 @@ def listing(binding: Binding, seen: Sighting) -> tuple[Slice, ...]:
     return tuple(found)
 
 
-def read(binding: Binding, seen: Sighting, slice_id: int, users: Maybe[tuple[Process, ...]]) -> Slice | None:
-    """One slice, or None when there is none of that number."""
+def read(binding: Binding, seen: Sighting, slice_id: int, users: Users) -> Slice | None:
+    """One slice, or None when there is none of that number. Raises for one whose name cannot be read."""
     info = binding.record("GetSgpuInfo", seen.number, slice_id, into=SliceInfo)
     if isinstance(info, NotAvailable):
         return None
@@ -46,14 +46,14 @@ def read(binding: Binding, seen: Sighting, slice_id: int, users: Maybe[tuple[Pro
     uuid = decoded(info.uuid)
     memory = binding.record("GetSgpuMemory", seen.number, slice_id, into=SliceMemory)
     usage = binding.signed("GetSgpuUsage", seen.number, slice_id)
-    pids = slice_users(users, slice_id)
+    pids = pids_in_slice(binding, seen, users, slice_id)
     return Slice(
         card=seen.uuid,
         id=slice_id,
         memory=Bytes(megabytes * MIB),
         cores=cores,
         uuid=uuid,
-        name=known_text(binding.fixed_text("GetSgpuAlias", seen.number, slice_id)),
+        name=_name(binding, seen.number, slice_id),
         minor=minor,
         online=bool(online),
         memory_used=NA if isinstance(memory, NotAvailable) else Bytes(memory.used),
@@ -61,6 +61,18 @@ def read(binding: Binding, seen: Sighting, slice_id: int, users: Maybe[tuple[Pro
         utilisation_percent=NA if isinstance(usage, NotAvailable) or usage < 0 else usage / 100,
         busy=NA if isinstance(pids, NotAvailable) else bool(pids),
     )
+
+
+def _name(binding: Binding, number: int, slice_id: int) -> str:
+    """Its name, empty for a slice without one. Raises where it cannot be read: slices are removed by their names."""
+    name = binding.text("GetSgpuAlias", number, slice_id)
+    if not isinstance(name, NotAvailable):
+        return name
+    # A slice without a name is answered like one whose name cannot be read, but for the size of the text: its end.
+    nameless = binding.status in {codes.DONE, codes.SYSFS_READ} and binding.last_size() == 1
+    if not nameless and binding.status != codes.ABSENT:
+        raise binding.library.error("GetSgpuAlias", binding.status, f"slice {slice_id} of card {number}")
+    return ""
 
 
 def room(binding: Binding, seen: Sighting) -> SliceRoom:

@@ -13,13 +13,13 @@ from typing import Final
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml import codes, functions
 from tangram.drivers.mxsml.binding import Binding
-from tangram.drivers.mxsml.processes import processes_on, slice_users
+from tangram.drivers.mxsml.processes import Users, pids_in_slice, processes_on, users_on
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.drivers.mxsml.slices import ALL_CORES, listing, read, room
 from tangram.model.devices import Slice
 from tangram.units.memory import MIB, Bytes, memory_text
 from tangram.units.na import NA, NotAvailable, known
-from tangram.vendors.metax.products import MEMORY_STEP, MOST_SLICES
+from tangram.vendors.metax.products import MEMORY_STEP, MOST_SLICES, whole_steps
 
 LONGEST_NAME: Final = functions.ALIAS_BYTES - 1
 
@@ -27,7 +27,7 @@ LONGEST_NAME: Final = functions.ALIAS_BYTES - 1
 def check_memory(memory: Bytes) -> None:
     """Refuse a size the kernel would round."""
     if memory <= 0 or memory % MEMORY_STEP:
-        below = memory // MEMORY_STEP * MEMORY_STEP
+        below = whole_steps(memory)
         near = [memory_text(Bytes(size)) for size in (below, below + MEMORY_STEP) if size > 0]
         raise _invalid(
             f"a slice of {memory_text(memory)} cannot be made: memory comes in steps of {memory_text(MEMORY_STEP)}; "
@@ -117,7 +117,7 @@ def resize(
 def remove(binding: Binding, seen: Sighting, slice_id: int) -> None:
     """Remove a slice nobody is in."""
     existing(binding, seen, slice_id)
-    pids = slice_users(processes_on(binding, seen.number, seen.bdf), slice_id)
+    pids = pids_in_slice(binding, seen, users_on(binding, seen), slice_id)
     if not isinstance(pids, NotAvailable) and pids:
         raise _occupied(slice_id, pids)
     code = binding.library.call("RemoveSgpu", seen.number, slice_id)
@@ -126,7 +126,7 @@ def remove(binding: Binding, seen: Sighting, slice_id: int) -> None:
     error = binding.library.error("RemoveSgpu", code, f"slice {slice_id} of card {seen.number}")
     if code in {1, codes.SYSFS_WRITE}:
         # The kernel refuses a slice in use by failing the write, which has no code of its own.
-        pids = slice_users(processes_on(binding, seen.number, seen.bdf), slice_id)
+        pids = pids_in_slice(binding, seen, users_on(binding, seen), slice_id)
         if not isinstance(pids, NotAvailable) and pids:
             raise _occupied(slice_id, pids) from error
     raise error
@@ -141,7 +141,7 @@ def switch(binding: Binding, seen: Sighting, *, on: bool) -> None:
             Kind.BUSY,
             f"card {seen.number} still has {len(present)} slices; remove them before switching it back",
         )
-    users = known(processes_on(binding, seen.number, seen.bdf), ())
+    users = known(processes_on(binding, seen), ())
     if users:
         pids = ", ".join(str(user.pid) for user in users[:8])
         raise DriverError(Kind.BUSY, f"card {seen.number} is in use by process {pids}")
@@ -150,10 +150,15 @@ def switch(binding: Binding, seen: Sighting, *, on: bool) -> None:
 
 def existing(binding: Binding, seen: Sighting, slice_id: int) -> Slice:
     """The slice, or a refusal that says there is none."""
-    found = read(binding, seen, slice_id, NA) if 0 <= slice_id < MOST_SLICES else None
+    found = _read_alone(binding, seen, slice_id) if 0 <= slice_id < MOST_SLICES else None
     if found is None:
         raise _invalid(f"card {seen.number} has no slice {slice_id}")
     return found
+
+
+def _read_alone(binding: Binding, seen: Sighting, slice_id: int) -> Slice | None:
+    """Without the list of processes, which costs more than the slice."""
+    return read(binding, seen, slice_id, Users(NA, binding.rings.unseen()))
 
 
 def _require_waiting(binding: Binding) -> None:
@@ -195,7 +200,7 @@ def _require_quota(free_memory: Bytes, free_cores: int, *, memory: Bytes, cores:
 def _proven(
     binding: Binding, seen: Sighting, slice_id: int, *, memory: Bytes, cores: int, name: str
 ) -> Slice:
-    made = read(binding, seen, slice_id, NA)
+    made = _read_alone(binding, seen, slice_id)
     if made is None or (made.memory, made.cores) != (memory, cores):
         found = "nothing" if made is None else f"{memory_text(made.memory)} and {made.cores} %"
         raise DriverError(
@@ -232,10 +237,11 @@ def _left_behind(seen: Sighting, slice_id: int, error: DriverError) -> DriverErr
 
 
 def _occupied(slice_id: int, pids: tuple[int, ...]) -> DriverError:
-    listed = ", ".join(str(pid) for pid in pids[:8])
+    listed = ", ".join(str(pid) for pid in pids[:8] if pid)
+    by = f"process {listed}" if listed else "a process that has no number here"
     return DriverError(
         Kind.BUSY,
-        f"slice {slice_id} is in use by process {listed}",
+        f"slice {slice_id} is in use by {by}",
         call=f"{functions.PREFIX}RemoveSgpu",
     )
 

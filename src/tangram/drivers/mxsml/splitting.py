@@ -61,6 +61,6 @@ def _require_idle(binding: Binding, seen: Sighting) -> None:
         raise DriverError(
             Kind.BUSY, f"card {seen.number} has slices, which exclude virtual functions; remove them"
         )
-    if users := known(processes_on(binding, seen.number, seen.bdf), ()):
+    if users := known(processes_on(binding, seen), ()):
         pids = ", ".join(str(user.pid) for user in users[:8])
         raise DriverError(Kind.BUSY, f"card {seen.number} is in use by process {pids}")

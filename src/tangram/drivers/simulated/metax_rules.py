@@ -18,7 +18,7 @@ from tangram.drivers.simulated.state import WHOLE, CardState, SliceState
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import SliceRoom, SriovState
 from tangram.units.memory import Bytes, memory_text
-from tangram.vendors.metax.products import MEMORY_STEP, MOST_SLICES, VIRTUAL_FUNCTION_COUNTS
+from tangram.vendors.metax.products import MEMORY_STEP, MOST_SLICES, VIRTUAL_FUNCTION_COUNTS, whole_steps
 from tangram.vendors.wording import either
 
 MOST_CORES: Final = 100
@@ -33,7 +33,7 @@ def room(spec: CardSpec, state: CardState) -> SliceRoom:
     memory = spec.memory - sum(each.memory for each in state.slices)
     return SliceRoom(
         slots=MOST_SLICES - len(state.slices),
-        memory=Bytes(memory // MEMORY_STEP * MEMORY_STEP),
+        memory=whole_steps(memory),
         cores=MOST_CORES - sum(each.cores for each in state.slices),
         policy=state.policy,
     )

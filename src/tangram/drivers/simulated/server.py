@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import socketserver
 import sys
-import threading
 from pathlib import Path
 from typing import Final, cast
 
@@ -31,22 +30,13 @@ class Server:
         self.path = path
         self._folder = folder
         self._listener = _listening(driver, path, folder)
-        self._thread: threading.Thread | None = None
 
     def serve(self) -> None:
         """Serve in this thread until it is interrupted."""
         self._listener.serve_forever(poll_interval=_POLL)
 
-    def start(self) -> None:
-        """Serve in the background."""
-        self._thread = threading.Thread(target=self.serve, name="simulated-cards", daemon=True)
-        self._thread.start()
-
     def close(self) -> None:
-        """Stop serving, and remove the socket and every device node that was made."""
-        if self._thread is not None:
-            self._listener.shutdown()
-            self._thread.join()
+        """Remove the socket and every device node that was made."""
         self._listener.server_close()
         self.path.unlink(missing_ok=True)
         if self._folder is not None:

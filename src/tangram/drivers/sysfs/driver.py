@@ -20,7 +20,14 @@ from tangram.drivers.sysfs.files import Files
 from tangram.drivers.sysfs.layout import LayoutNode, card_nodes, read_layout
 from tangram.drivers.sysfs.pci import DEVICES, PciFunction, read_functions
 from tangram.drivers.sysfs.products import family_of
-from tangram.drivers.sysfs.smi_files import figures_in, memory_in, room_in, sliced_in, slices_in
+from tangram.drivers.sysfs.smi_files import (
+    figures_in,
+    memory_in,
+    room_in,
+    sliceable_in,
+    sliced_in,
+    slices_in,
+)
 from tangram.drivers.watchdog import DEFAULT_LIMIT, Watchdog
 from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DeviceNodes, Figures, Health, LinkReport, Slice, SliceRoom
@@ -41,11 +48,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where the node's `/dev` is seen from here. Reports always say `/dev`."""
     limit: float = DEFAULT_LIMIT
     """Seconds a question may take: reading a file of a hung card does not return."""
-
-
-def open_sysfs(where: str | None) -> SysfsDriver:
-    """The driver, for the root of sysfs that is named, or the usual one."""
-    return SysfsDriver(Settings() if where is None else Settings(sysfs_root=where))
 
 
 class _Card(msgspec.Struct, frozen=True):
@@ -183,6 +185,7 @@ class SysfsDriver(ReadOnly):
             virtual_functions=function.functions,
             virtual_function_of=uuids.get(function.parent),
             sliced=sliced_in(self._files, folder) if metax else NA,
+            sliceable=sliceable_in(self._files, folder) if metax else NA,
             memory_tiers=() if metax or isinstance(memory, NotAvailable) else memory_tiers(memory),
         )
 

@@ -8,8 +8,7 @@ from tangram.model.cards import AppClass, Vendor
 from tangram.model.pods import Container, Pod
 from tangram.model.refusals import Caution, Refusal
 from tangram.model.requests import Ask, AskKind, Vocabulary
-from tangram.units import percent
-from tangram.units.memory import Bytes
+from tangram.units.memory import MIB, Bytes, memory_text
 from tangram.units.vmemory import VmemoryError, vmemory_bytes
 from tangram.vendors.amounts import (
     LARGEST_MEMORY,
@@ -24,11 +23,14 @@ from tangram.vendors.amounts import (
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.koordinator import mixed_words, read_koordinator
 from tangram.vendors.metax import names
+from tangram.vendors.metax.products import MEMORY_STEP
 from tangram.vendors.names import KOORDINATOR_MEMORY, KOORDINATOR_RESOURCES
 from tangram.vendors.protocol import Reading
 from tangram.vendors.shapes import above_largest, slice_without_count, whole_and_slice
 from tangram.vendors.wording import asked, sentence
 
+_ALL_COMPUTE = 100
+"""Percent of one card."""
 _SLICE_WORDS = (names.SGPU, names.VCORE, names.VMEMORY)
 
 _CARDS = Meaning(
@@ -95,7 +97,7 @@ def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Rea
         kind=AskKind.SLICE,
         count=count,
         memory=memory,
-        cores=percent.ALL if compute is None else compute,
+        cores=_ALL_COMPUTE if compute is None else compute,
         vocabulary=Vocabulary.METAX,
     )
     # Online slices hold no compute, so none of these surprises can happen to them.
@@ -104,7 +106,7 @@ def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Rea
 
 def _compute(container: Container) -> int | Refusal | None:
     compute = amount(container, _COMPUTE)
-    if isinstance(compute, int) and compute > percent.ALL:
+    if isinstance(compute, int) and compute > _ALL_COMPUTE:
         return refusal(container, _COMPUTE, Code.CORES_OUT_OF_RANGE)
     return compute
 
@@ -123,6 +125,12 @@ def _vmemory(container: Container, largest: Bytes | None) -> Bytes | Refusal | N
         return Refusal(code, sentence(read, error.legal, f"write {error.instead}"), container.name)
     if size > LARGEST_MEMORY:
         return refusal(container, _MEMORY, Code.AMOUNT_TOO_LARGE)
+    if size < MEMORY_STEP:
+        # The card would refuse it when the container starts, and that is too late to write something else.
+        step = memory_text(MEMORY_STEP)
+        legal, instead = f"a card is sliced in steps of {step}", f"write {MEMORY_STEP // MIB}Mi or more"
+        read = asked(container, names.VMEMORY)
+        return Refusal(Code.MEMORY_BELOW_ONE_STEP, sentence(read, legal, instead), container.name)
     return above_largest(container, names.VMEMORY, size, largest) or size
 
 
@@ -147,7 +155,7 @@ def _surprises(container: Container, compute: int | None, memory: Bytes | None) 
             f"write {names.VCORE}: 1 or more",
         )
         read = asked(container, names.VCORE)
-    elif compute is not None and compute < percent.ALL and memory is None:
+    elif compute is not None and compute < _ALL_COMPUTE and memory is None:
         code, legal, instead = (
             CautionCode.MEMORY_DEFAULTS_TO_WHOLE_CARD,
             f"without {names.VMEMORY} that takes all memory of the card, so nobody else can use it",

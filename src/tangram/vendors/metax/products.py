@@ -13,6 +13,11 @@ MEMORY_STEP: Final = from_mib(128)
 VIRTUAL_FUNCTION_COUNTS: Final = (1, 2, 4, 8)
 
 
+def whole_steps(memory: int) -> Bytes:
+    """As much of it as slices can have: the rest is less than a step."""
+    return Bytes(memory // MEMORY_STEP * MEMORY_STEP)
+
+
 def _product(name: str, device: str, memory: Bytes | None = None) -> Product:
     return Product(name=name, pci_id=f"9999:{device}", memory=memory)
 

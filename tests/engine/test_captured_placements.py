@@ -1,67 +1,22 @@
-"""The placements a real HAMi made, made again: same node given, same cards, same amounts, same reasons.
-
-The capture leaves out some pods of the run. Two of them show in what HAMi did next and are put back: `s3` (the base
-score of `sgpu-b` before `s5` is 3.27, of which s1 and s2 explain 2.30; one slot, 20 % and 8 GiB are the rest, and the
-reasons given to `s8` say that its policy was best-effort) and `m2` (the base score of `mt-a` before `m3` is 3.57, of
-which m1 explains 1.05; an exclusive card is the rest).
-"""
-
-from typing import Any
+"""The placements a real HAMi made, made again: same node given, same cards, same amounts, same reasons."""
 
 import pytest
 
-from builders.captured import NODES, PODS, asked
+from builders.captured import NODES, PODS, asked, given_by_hami, put_cluster_before
+from builders.explained import explained
 from builders.requests import DEFAULTS, run
-from builders.tenants import Part, ledger_of, tenant
-from tangram.engine.explain import explain
+from builders.tenants import ledger_of
 from tangram.engine.filter import Candidates, filter_nodes
 from tangram.engine.ledger import Ledger
-from tangram.model.allocations import Tenant
 from tangram.model.verdicts import CardRule, NodeRule
-from tangram.units.ids import CardUuid, NodeName
-from tangram.units.memory import MIB, Bytes, from_gib
-
-LEFT_OUT: dict[str, Tenant] = {
-    "s4-two-cards": tenant("s3", NODES["sgpu-b"], Part(1, from_gib(8), 20)),
-    "m3-two": tenant("m2", NODES["mt-a"], Part(6, from_gib(48), 16), qos=None),
-}
-"""Keyed by the pod that came next."""
+from tangram.units.ids import NodeName
+from tangram.units.memory import MIB
 
 
 def cluster_before(name: str) -> Ledger:
-    """The cluster as HAMi saw it when the pod came, every earlier pod where HAMi put it."""
-    ledger = ledger_of(*NODES.values())
-    for earlier, said in PODS.items():
-        if earlier in LEFT_OUT:
-            ledger.put_tenant(LEFT_OUT[earlier])
-        if earlier == name:
-            break
-        if said["node"] is not None:
-            parts = [
-                Part(at, Bytes(mib * MIB), cores)
-                for shares in given_by_hami(said)
-                for at, mib, cores in shares
-            ]
-            ledger.put_tenant(tenant(earlier, NODES[said["node"]], *parts, qos=asked(earlier).qos))
+    ledger = Ledger()
+    put_cluster_before(name, ledger)
     return ledger
-
-
-def given_by_hami(said: dict[str, Any]) -> list[list[tuple[int, int, int]]]:
-    """Per container the card's number, MiB and compute, from the allocation string."""
-    (text,) = [
-        text
-        for key, text in said["annotations"].items()
-        if key.endswith("devices-allocated") and ":" in text and "hami" in key
-    ]
-    uuids = [card.uuid for card in NODES[said["node"]].cards]
-    return [
-        [
-            (uuids.index(CardUuid(uuid)), int(mib), int(cores))
-            for uuid, _, mib, cores in (share.split(",") for share in container.split(":") if share)
-        ]
-        for container in text.split(";")
-        if container
-    ]
 
 
 @pytest.mark.parametrize("name", [name for name, said in PODS.items() if said["node"] is not None])
@@ -93,7 +48,7 @@ def test_the_nodes_that_fit_their_scores_and_the_winner_are_hamis(
     name: str, scores: dict[str, float]
 ) -> None:
     ledger = cluster_before(name)
-    explanation = explain(ledger, asked(name), DEFAULTS)
+    explanation = explained(ledger, asked(name), DEFAULTS)
     told = {verdict.node: round(verdict.score, 2) for verdict in explanation.nodes if verdict.fits}
     assert told == {name: pytest.approx(score, abs=0.01) for name, score in scores.items()}
     assert explanation.chosen == PODS[name]["node"]
@@ -106,7 +61,7 @@ def test_the_first_pod_of_an_empty_cluster_goes_to_the_smaller_name_where_hami_d
 
 
 def test_the_pod_that_was_too_big_fails_for_hamis_reasons() -> None:
-    explanation = explain(cluster_before("s8-too-big"), asked("s8-too-big"), DEFAULTS)
+    explanation = explained(cluster_before("s8-too-big"), asked("s8-too-big"), DEFAULTS)
     assert explanation.chosen is None
     reasons = {
         verdict.node: sorted(card.rule.name for card in verdict.cards)
@@ -122,7 +77,7 @@ def test_the_pod_that_was_too_big_fails_for_hamis_reasons() -> None:
 
 
 def test_nine_cards_are_more_than_any_node_has() -> None:
-    explanation = explain(cluster_before("g4-nine"), asked("g4-nine"), DEFAULTS)
+    explanation = explained(cluster_before("g4-nine"), asked("g4-nine"), DEFAULTS)
     assert {verdict.rule for verdict in explanation.nodes} == {NodeRule.NO_SUCH_CARDS}
 
 

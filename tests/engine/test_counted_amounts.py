@@ -6,15 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.clusters import metax_node
+from builders.explained import explained, kindest_preemption
 from builders.requests import DEFAULTS, request, slice_ask
 from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.adopt import adopt
 from tangram.engine.decide import Memo, decide
-from tangram.engine.explain import explain
 from tangram.engine.failing import failing_nodes
 from tangram.engine.filter import EVERY_NODE, Candidates, filter_nodes
 from tangram.engine.ledger import Ledger
-from tangram.engine.preempt import preempt
 from tangram.engine.suggest import suggest
 from tangram.engine.wording import node_sentence
 from tangram.model.counted import COUNTED, Amounts, Counted, Stated
@@ -48,7 +47,7 @@ def pod(name: str = "p", priority: int = 0, **amounts: int) -> Request:
 
 
 def why(ledger: Ledger, wanted: Request, candidates: Candidates = EVERY_NODE) -> NodeVerdict:
-    (verdict,) = explain(ledger, wanted, DEFAULTS, candidates).nodes
+    (verdict,) = explained(ledger, wanted, DEFAULTS, candidates).nodes
     return verdict
 
 
@@ -123,7 +122,7 @@ def test_a_weaker_pod_gives_way_where_its_amounts_are_in_the_way() -> None:
     ledger = ledger_of(here)
     weak = changed(tenant("weak", here, Part(0, from_gib(6), 10)), host=HostAsk(counted=asked(CORE=90)))
     ledger.put_tenant(weak)
-    found = preempt(ledger, pod("strong", priority=10, CORE=20), DEFAULTS)
+    found = kindest_preemption(ledger, pod("strong", priority=10, CORE=20), DEFAULTS)
     assert found is not None
     assert [victim.pod for victim in found.victims] == [weak.pod]
     (advice,) = suggest(ledger, pod(CORE=20), DEFAULTS)

@@ -1,6 +1,7 @@
 """Remembered decisions are the filter's decisions, to the last bit, whatever happened in between."""
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from builders.requests import DEFAULTS, pod, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.decide import Memo, decide
 from tangram.engine.demand import demand_from, shape_of
-from tangram.engine.filter import Candidates, filter_nodes, only_reservations_in_the_way
+from tangram.engine.filter import Candidates, filter_nodes, only_reservations_in_the_way, ranked
 from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
@@ -33,7 +34,16 @@ def same(
     decided = decide(ledger, asked, DEFAULTS, candidates, memo=memo, frag=frag)
     outcome = filter_nodes(ledger, asked, DEFAULTS, candidates, frag=frag)
     assert (decided.node, decided.allocation) == (outcome.node, outcome.allocation)
-    assert decided.fitting == outcome.fitting
+    assert (decided.fitting, decided.best) == (outcome.fitting, outcome.best)
+
+
+@given(st.lists(st.tuples(st.booleans(), *[st.integers(0, 3)] * 3), max_size=30), st.integers(1, 12))
+def test_the_best_rows_are_those_of_a_full_sort(drawn: list[tuple[bool, int, int, int]], most: int) -> None:
+    columns = np.array([each[1:] for each in drawn], np.float64).reshape(-1, 3).T
+    keys = [*columns, -np.arange(len(drawn), dtype=np.float64)]
+    fits = np.array([each[0] for each in drawn], np.bool_)
+    expected = sorted(np.flatnonzero(fits).tolist(), key=lambda row: (*(-key[row] for key in keys),))
+    assert ranked(fits, keys, most).tolist() == expected[:most]
 
 
 @given(

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from builders.clusters import card, metax_node, mthreads_node
+from builders.explained import explained
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
-from tangram.engine.explain import explain
 from tangram.engine.ledger import Ledger
 from tangram.engine.wording import card_sentence, node_sentence
 from tangram.model.allocations import Tenant
@@ -25,7 +25,7 @@ changed = msgspec.structs.replace
 
 
 def why(ledger: Ledger, asked: Request) -> NodeVerdict:
-    (verdict,) = explain(ledger, asked, DEFAULTS).nodes
+    (verdict,) = explained(ledger, asked, DEFAULTS).nodes
     return verdict
 
 
@@ -213,7 +213,7 @@ def test_nodes_come_in_the_order_of_their_names_whatever_their_rows() -> None:
     ledger.remove_node(NodeName("a"))
     ledger.put_node(metax_node("z", 1))
     ledger.put_node(metax_node("a", 1))
-    assert [verdict.node for verdict in explain(ledger, request("p", HALF), DEFAULTS).nodes] == [
+    assert [verdict.node for verdict in explained(ledger, request("p", HALF), DEFAULTS).nodes] == [
         "a",
         "b",
         "c",

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.clusters import card, metax_node, mthreads_node
+from builders.explained import explained
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
-from tangram.engine.explain import explain
 from tangram.engine.failing import Failing, failing_nodes
 from tangram.engine.filter import Candidates, filter_nodes
 from tangram.engine.ledger import Ledger
@@ -93,7 +93,7 @@ def test_groups_say_of_every_node_what_an_explanation_says_of_it(
     view, groups = failing_nodes(ledger, asked, DEFAULTS)
     found = {ledger.node_at(int(view.rows[at])).name: group for group in groups for at in group.at}
     failing = {
-        verdict.node: verdict for verdict in explain(ledger, asked, DEFAULTS).nodes if not verdict.fits
+        verdict.node: verdict for verdict in explained(ledger, asked, DEFAULTS).nodes if not verdict.fits
     }
     assert found.keys() == failing.keys()
     assert sum(group.at.size for group in groups) == len(found)

@@ -1,20 +1,27 @@
-"""Fragments: idle cards' worth that the expected pods cannot use, against the definition taken word by word."""
+"""The policy `frag`: its fragments against the study's definition taken word by word, and where it puts pods."""
+
+from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.clusters import card, metax_node
+from builders.clusters import card, metax_node, mthreads_node
 from builders.requests import DEFAULTS, indexes, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
+from tangram.engine.allocate import tenant_for
+from tangram.engine.decide import Memo, decide
 from tangram.engine.demand import Demand, Shape, demand_from, shape_of
 from tangram.engine.filter import filter_nodes
-from tangram.engine.frag import FragScores, fragments_of
+from tangram.engine.frag import Batch, FragScores
+from tangram.engine.place import Defaults
+from tangram.engine.shapes import Shapes
 from tangram.engine.stranding import PATIENCE, STEPS, stranded
 from tangram.model.cards import AppClass, Card, CardMode, Vendor
 from tangram.model.nodes import HostCapacity, Node
-from tangram.model.requests import AskKind, CardOrder, HostAsk, NodePolicy, Request
+from tangram.model.requests import AskKind, CardFilter, CardOrder, HostAsk, NodePolicy, Request
 from tangram.units.ids import NodeName
 from tangram.units.memory import Bytes, from_gib
 
@@ -103,12 +110,13 @@ def test_fragments_are_what_the_definition_says(
             if hold is not None:
                 ledger.put_tenant(tenant(f"{node.name}-{at}", node, Part(at, from_gib(hold[0]), hold[1])))
     naive = [fragments(each, 2_000 * (at + 1), demand) for at, each in enumerate(drawn)]
-    assert fragments_of(ledger.view(), demand).tolist() == pytest.approx(naive)
-
-
-def test_no_demand_means_no_fragments() -> None:
-    assert fragments_of(ledger_of(metax_node("n", 2)).view(), Demand()).tolist() == [0]
-    assert fragments_of(ledger_of(Node(name=NodeName("n"))).view(), Demand()).tolist() == [0]
+    view = ledger.view()
+    if view.models.values:
+        every = np.arange(view.height, dtype=np.intp)
+        batch = Batch(view, every, Shapes(demand, tuple(view.models.values)), 0)
+        assert batch.before.amount.tolist() == pytest.approx(naive)
+    else:
+        assert naive == [0] * len(cluster)
 
 
 def test_a_slice_goes_where_it_leaves_room_for_the_pods_to_come() -> None:
@@ -147,6 +155,61 @@ def test_whole_nodes_are_kept_for_pods_that_need_whole_nodes() -> None:
     frag = FragScores(demand_from([shape_of(request("x", slice_ask(8)))]))
     asked = request("p", slice_ask(), node_policy=NodePolicy.FRAG)
     assert filter_nodes(ledger, asked, DEFAULTS, frag=frag).node == "b-started"
+
+
+sized = st.sampled_from([(4, 10), (16, 25), (32, 50), (48, 75), (64, 100)])
+streams = st.lists(
+    st.tuples(st.integers(1, 3), sized, st.sampled_from([frozenset[str](), frozenset({"C550"})])),
+    min_size=1,
+    max_size=6,
+)
+
+
+def placed_by_frag(stream: Sequence[Request], beside: Sequence[Request], *, moore: int) -> list[list[int]]:
+    """The numbers of the cards that each pod of the stream gets, numbered through all nodes."""
+    larger = metax_node("b", 4)
+    larger = changed(larger, cards=tuple(changed(each, product="MXC550") for each in larger.cards))
+    ledger, memo = ledger_of(metax_node("a", 4, cpu_milli=8_000), larger, metax_node("c", 2)), Memo()
+    for number in range(moore):
+        ledger.put_node(mthreads_node(f"t{number}", 8))
+    frag = FragScores(demand_from([shape_of(each) for each in (*stream, *beside)], 1.0))
+    found: list[list[int]] = []
+    for each in stream:
+        allocation = decide(
+            ledger, each, Defaults(node_policy=NodePolicy.FRAG), memo=memo, frag=frag
+        ).allocation
+        if allocation is not None:
+            ledger.put_tenant(tenant_for(each, allocation))
+        nodes = 0 if allocation is None else 10 * ord(allocation.node[0])
+        found.append([nodes + index for index in indexes(allocation)])
+    return found
+
+
+@given(streams, st.integers(1, 40))
+def test_pods_of_one_vendor_are_placed_as_if_the_other_vendor_were_not_there(
+    drawn: list[tuple[int, tuple[int, int], frozenset[str]]], others: int
+) -> None:
+    stream = [
+        changed(
+            request(
+                f"p{number}",
+                slice_ask(count, memory=from_gib(gib), cores=cores),
+                cards=CardFilter(only_products=products),
+            ),
+            host=HostAsk(cpu_milli=1_000),
+        )
+        for number, (count, (gib, cores), products) in enumerate(drawn)
+    ]
+    moore = slice_ask(memory=from_gib(24), cores=8, vendor=Vendor.MTHREADS)
+    beside = [request(f"m{number}", moore) for number in range(others)]
+    assert placed_by_frag(stream, beside, moore=3) == placed_by_frag(stream, (), moore=0)
+
+
+def test_demand_of_the_only_vendor_is_the_demand() -> None:
+    demand = demand_from([shape_of(request("x", HALF)), shape_of(request("y", SMALL)), Shape(cpu_milli=1)])
+    assert demand.of_vendor(Vendor.METAX) is demand
+    (kept,) = demand.of_vendor(Vendor.MTHREADS).shapes
+    assert kept == (Shape(cpu_milli=1), 1.0)
 
 
 @pytest.mark.parametrize(

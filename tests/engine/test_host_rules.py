@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from builders.clusters import metax_node
+from builders.explained import explained
 from builders.requests import DEFAULTS, request, slice_ask
 from builders.tenants import Part, ledger_of, tenant
-from tangram.engine.explain import explain
 from tangram.engine.filter import Candidates, filter_nodes
 from tangram.engine.wording import node_sentence
 from tangram.model.nodes import Node, Taint
@@ -23,7 +23,7 @@ DRAINING = Taint("drain", "", "NoExecute")
 
 
 def rule_of(node: Node, placing: Placing) -> NodeRule:
-    (verdict,) = explain(ledger_of(node), changed(request("p", ASK), placing=placing), DEFAULTS).nodes
+    (verdict,) = explained(ledger_of(node), changed(request("p", ASK), placing=placing), DEFAULTS).nodes
     return verdict.rule
 
 
@@ -112,7 +112,7 @@ def test_a_required_affinity_term(term: tuple[LabelRule, ...], *, matches: bool)
     ],
 )
 def test_the_host_says(node: Node, placing: Placing, sentence: str) -> None:
-    (verdict,) = explain(ledger_of(node), changed(request("p", ASK), placing=placing), DEFAULTS).nodes
+    (verdict,) = explained(ledger_of(node), changed(request("p", ASK), placing=placing), DEFAULTS).nodes
     assert node_sentence(verdict) == sentence
 
 
@@ -135,7 +135,7 @@ def test_rules_come_in_order_cordon_selector_affinity_taint_processors_memory_ca
     repairs.append(changed(repairs[-1], taints=()))
     repairs.append(changed(repairs[-1], host=changed(repairs[-1].host, cpu_milli=1)))
     repairs.append(changed(repairs[-1], host=changed(repairs[-1].host, memory=from_gib(1))))
-    found = [explain(ledger_of(each), asked, DEFAULTS).nodes[0].rule for each in (node, *repairs)]
+    found = [explained(ledger_of(each), asked, DEFAULTS).nodes[0].rule for each in (node, *repairs)]
     assert found == [
         NodeRule.UNSCHEDULABLE,
         NodeRule.SELECTOR,

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from builders.clusters import card, metax_node, mthreads_node
+from builders.explained import explained
 from builders.requests import DEFAULTS, pod, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, share, tenant
 from tangram.engine.allocate import tenant_for
-from tangram.engine.explain import explain
 from tangram.engine.filter import filter_nodes
 from tangram.engine.usage import Hold, holds_of
 from tangram.model.allocations import Allocation, ContainerShares, Tenant
@@ -208,11 +208,11 @@ def test_the_highest_moment_of_a_one_card_pod_must_fit_the_card() -> None:
     assert filter_nodes(ledger_of(node), fits, DEFAULTS).node == "n"
     larger = slice_ask(memory=from_gib(55), cores=1)
     too_much = changed(asks((SIDECAR, sidecar), (INIT, larger), (APP, app)), one_card=True)
-    (verdict,) = explain(ledger_of(node), too_much, DEFAULTS).nodes
+    (verdict,) = explained(ledger_of(node), too_much, DEFAULTS).nodes
     (why,) = verdict.cards
     assert (why.rule, why.need, why.have) == (CardRule.MEMORY, from_gib(65), from_gib(64))
     crowded = changed(asks((SIDECAR, sidecar), (APP, app), (APP, app)), one_card=True)
-    (verdict,) = explain(ledger_of(node), crowded, DEFAULTS).nodes
+    (verdict,) = explained(ledger_of(node), crowded, DEFAULTS).nodes
     assert (verdict.cards[0].rule, verdict.cards[0].need, verdict.cards[0].have) == (CardRule.SLOTS, 3, 2)
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from builders.clusters import card, metax_node, mthreads_node
+from builders.explained import explained
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from tangram.engine.allocate import tenant_for
 from tangram.engine.decide import Memo, decide
 from tangram.engine.demand import demand_from, shape_of
-from tangram.engine.explain import explain
 from tangram.engine.filter import filter_nodes
 from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
@@ -164,11 +164,14 @@ class Cluster(RuleBasedStateMachine):
         self.pods += 1
         name = f"p{self.pods}"
         asked = data.draw(requests(name))
-        explanation = explain(self.ledger, asked, DEFAULTS, frag=self.frag)
+        explanation = explained(self.ledger, asked, DEFAULTS, frag=self.frag)
         outcome = filter_nodes(self.ledger, asked, DEFAULTS, frag=self.frag)
         decision = decide(self.ledger, asked, DEFAULTS, memo=self.memo, frag=self.frag)
         assert (decision.node, decision.allocation) == (outcome.node, outcome.allocation)
-        assert decision.fitting == outcome.fitting
+        assert (decision.fitting, decision.best) == (outcome.fitting, outcome.best)
+        scores = {verdict.node: verdict.score for verdict in explanation.nodes if verdict.fits}
+        assert dict(decision.best).items() <= scores.items()
+        assert [each.node for each in decision.best[:1]] == [node for node in (decision.node,) if node]
         assert explanation.chosen == outcome.node
         assert explanation.allocation == outcome.allocation
         assert {verdict.node for verdict in explanation.nodes} == set(self.nodes)

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.clusters import metax_node
+from builders.explained import kindest_preemption
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.filter import filter_nodes
 from tangram.engine.ledger import Ledger
-from tangram.engine.preempt import adjusted, preempt
+from tangram.engine.preempt import adjusted
 from tangram.model.allocations import Tenant
 from tangram.model.cards import QosPolicy
 from tangram.model.nodes import Node
@@ -36,7 +37,7 @@ def wanting(gib: int, priority: int = 10) -> Request:
 
 
 def victims(ledger: Ledger, asked: Request) -> list[str] | None:
-    found = preempt(ledger, asked, DEFAULTS)
+    found = kindest_preemption(ledger, asked, DEFAULTS)
     if found is None:
         return None
     outcome = filter_nodes(ledger, asked, DEFAULTS, without=[each.pod.uid for each in found.victims])
@@ -219,7 +220,7 @@ def test_no_kinder_answer_exists(
                 holder(f"t{at}", held, priority=importance, protected=protected, node=node, at=column)
             )
     asked = request("p", slice_ask(count, memory=from_gib(gib), cores=10), priority=priority)
-    found = preempt(ledger, asked, DEFAULTS)
+    found = kindest_preemption(ledger, asked, DEFAULTS)
     if filter_nodes(ledger, asked, DEFAULTS).node is not None:
         assert found is None
     else:

@@ -6,19 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.clusters import metax_node, mthreads_node
+from builders.explained import explained
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
-from tangram.engine.explain import explain
 from tangram.engine.filter import Candidates
 from tangram.engine.ledger import Ledger
 from tangram.model.cards import AppClass, CardMode, QosPolicy, Vendor
 from tangram.model.nodes import Node
 from tangram.model.requests import AskKind, Request
+from tangram.model.verdicts import CardRule, NodeRule, NodeVerdict
 from tangram.reports.failing import UNREGISTERED, failure_of
 from tangram.units.ids import NodeName
 from tangram.units.memory import from_gib
 from tangram.wire.events import MOST_REASONS
-from tangram.wire.reasons import words_of
+from tangram.wire.reasons import card_word, node_word
 
 BIG = request("p", slice_ask(memory=from_gib(60), cores=10))
 
@@ -111,6 +112,16 @@ def _node(name: str, kind: int) -> Node:
     return metax_node(name, kind, mode=CardMode.WHOLE if kind == 3 else CardMode.SLICED)
 
 
+def _words(verdict: NodeVerdict) -> set[str]:
+    """What a slice of a MetaX card met on the node, card by card."""
+    if verdict.rule is not NodeRule.CARDS:
+        return {node_word(verdict.rule)}
+    own = [card.rule for card in verdict.cards if card.rule not in (CardRule.ABSENT, CardRule.VENDOR)]
+    return {card_word(rule, Vendor.METAX, AskKind.SLICE) for rule in own} or {
+        node_word(NodeRule.NO_SUCH_CARDS)
+    }
+
+
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(1, 64), st.integers(1, 3))
 def test_every_candidate_is_told_once_and_its_words_are_those_of_its_explanation(
     kinds: list[int], memory: int, count: int
@@ -120,13 +131,13 @@ def test_every_candidate_is_told_once_and_its_words_are_those_of_its_explanation
     for node in nodes[::2]:
         ledger.put_tenant(tenant(f"t-{node.name}", node, Part(0, from_gib(40), 70)))
     asked = request("p", slice_ask(count, memory=from_gib(memory), cores=50))
-    failing = [verdict for verdict in explain(ledger, asked, DEFAULTS).nodes if not verdict.fits]
+    failing = [verdict for verdict in explained(ledger, asked, DEFAULTS).nodes if not verdict.fits]
     failure = failure_of(ledger, asked, DEFAULTS)
     assert failure.reasons.keys() | failure.unresolvable.keys() == {verdict.node for verdict in failing}
     assert not failure.reasons.keys() & failure.unresolvable.keys()
     counted: dict[str, int] = {}
     for verdict in failing:
-        for word in words_of(verdict, Vendor.METAX, AskKind.SLICE):
+        for word in _words(verdict):
             counted[word] = counted.get(word, 0) + 1
     assert failure.words == counted
     assert list(failure.words.values()) == sorted(counted.values(), reverse=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
 import subprocess
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from builders.system_programs import node_program
 from tangram.reports.status_shape import CORDONED, FREE, UNHEALTHY, USED
 from tangram.web.cells import Drawing, drawing
 from tangram.web.static_files import FOLDER
@@ -75,7 +75,6 @@ def test_a_node_without_cards_is_an_empty_drawing() -> None:
     assert drawing([]) == Drawing(178, 32, ())
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the browser's half")
 def test_the_browser_draws_what_the_server_draws() -> None:
     script = f"""
         const made = [];
@@ -91,7 +90,11 @@ def test_the_browser_draws_what_the_server_draws() -> None:
         console.log(JSON.stringify(made));
     """
     ran = subprocess.run(
-        ["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
+        [node_program(), "--input-type=module", "-e", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     expected = [drawing([cell]) for cell in ALL_KINDS] + [drawing(ALL_KINDS)]
     assert json.loads(ran.stdout) == [[one.view_box, [list(path) for path in one.paths]] for one in expected]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from builders.dashboards import card, held, node, view
+from builders.system_programs import node_program
 from tangram.reports.status_shape import CORDONED, NOT_READY, READY, UNHEALTHY, CardStatus, NodeStatus
 from tangram.web.picture import Picture
 from tangram.web.sight import Sight
@@ -20,14 +20,17 @@ from tangram.web.tile_filter import STATES, TileFilter, filtered
 from tangram.web.tile_telling import told_whole
 from tangram.web.tiles import book_of
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the browser's half")
 SCRIPTS = sorted(FOLDER.glob("*.js"))
 SIGHT = Sight(nodes=True, namespaces=frozenset({"research", "vision"}))
 
 
 def ran(script: str) -> object:
     done = subprocess.run(
-        ["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
+        [node_program(), "--input-type=module", "-e", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     return json.loads(done.stdout)
 
@@ -55,7 +58,6 @@ def some_node(luck: random.Random, number: int) -> NodeStatus:
     return node(f"GPU-{number}", *cards, state=luck.choice((READY, READY, CORDONED, NOT_READY)))
 
 
-@needs_node
 def test_the_browser_finds_the_nodes_that_the_server_finds() -> None:
     luck = random.Random(13)  # noqa: S311 - the same nodes every time
     picture = Picture()
@@ -87,11 +89,10 @@ def test_the_browser_finds_the_nodes_that_the_server_finds() -> None:
     assert 0 < sum(map(bool, expected)) < len(expected)
 
 
-@needs_node
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_every_script_can_be_read(script: Path) -> None:
     done = subprocess.run(
-        ["node", "--check", "--input-type=module", "-"],
+        [node_program(), "--check", "--input-type=module", "-"],
         input=script.read_bytes(),
         capture_output=True,
         check=False,

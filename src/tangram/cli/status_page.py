@@ -86,7 +86,7 @@ def _summary(totals: Totals, brush: Brush, columns: int) -> list[Line]:
         Line(f"Compute  {percent_of(totals.compute_used, totals.compute, brush)}  {compute}"),
     ]
     if totals.fragmented is not None and totals.pods >= ENOUGH_PODS:
-        share = f"{totals.fragmented:.0%} of what is idle is too small for a pod like those here"
+        share = f"{totals.fragmented:.0%} of what is idle is of no use to the pods that use such cards"
         lines.append(Line(f"Fragmented: {share}."))
     return lines
 

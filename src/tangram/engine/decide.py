@@ -20,14 +20,16 @@ from tangram.engine.columns import Int64s
 from tangram.engine.filter import (
     EVERY_NODE,
     Candidates,
+    Ranked,
     evaluate,
     filter_nodes,
     host_room,
     idle_by_product,
+    named,
     preferences,
     prices,
+    ranked,
     uses_frag,
-    winner,
 )
 from tangram.engine.fit import Rules
 from tangram.engine.frag import FragScores
@@ -52,6 +54,8 @@ class Decision(NamedTuple):
     allocation: Allocation | None
     fitting: int
     """How many nodes would do."""
+    best: tuple[Ranked, ...] = ()
+    """The chosen node and those that come next."""
 
 
 @dataclass(slots=True)
@@ -137,7 +141,7 @@ def decide(
     if ledger.holding(request.pod.uid) is not None:
         # The pod's own reservation counts as free for it alone, so nothing about its node can be shared.
         outcome = filter_nodes(ledger, request, defaults, candidates, frag=frag)
-        return Decision(outcome.node, outcome.allocation, outcome.fitting)
+        return Decision(outcome.node, outcome.allocation, outcome.fitting, outcome.best)
     rows, height = ledger.rows(candidates.names), ledger.columns.height
     kind = memo.kind(_key(ledger, request, defaults, candidates, frag), height)
     stale = ledger.stale(rows, kind.clock)
@@ -159,7 +163,8 @@ def decide(
         score = score - prices(ledger, request, frag, idle)[nodes.product[rows]]
     liking = preferences(ledger, request, candidates, rows)
     keys = [liking, score, -room.leftover[rows], -nodes.name_rank[rows]]
-    chosen = rows[winner(fits, keys)]
+    found = ranked(fits, keys)
+    chosen = rows[found[0]]
     at = np.flatnonzero(stale == chosen)
     if placement is None or at.size == 0:
         placement, _ = evaluate(
@@ -167,7 +172,8 @@ def decide(
         )
     node = ledger.node_at(int(chosen))
     allocation = allocation_at(node, request, placement, int(at[0]) if at.size else 0)
-    return Decision(node.name, allocation, int(np.count_nonzero(fits)))
+    best = named(ledger, rows[found], score[found])
+    return Decision(node.name, allocation, int(np.count_nonzero(fits)), best)
 
 
 def _key(

@@ -42,6 +42,14 @@ class Demand(msgspec.Struct, frozen=True):
 
     shapes: tuple[tuple[Shape, float], ...] = ()
 
+    def of_vendor(self, vendor: Vendor) -> Demand:
+        """Pods that compete for cards of that vendor or for processors alone; the weights add up to one again."""
+        own = [(shape, weight) for shape, weight in self.shapes if not shape.count or shape.vendor is vendor]
+        if len(own) == len(self.shapes):
+            return self
+        total = sum(weight for _, weight in own)
+        return Demand(tuple((shape, weight / total) for shape, weight in own))
+
 
 NO_DEMAND = Demand()
 

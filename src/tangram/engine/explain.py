@@ -13,11 +13,10 @@ import numpy as np
 
 from tangram.engine.allocate import allocation_at
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER
-from tangram.engine.filter import EVERY_NODE, Candidates, Outcome, filter_nodes, lacking_counted
-from tangram.engine.frag import FragScores
+from tangram.engine.filter import Outcome, lacking_counted
 from tangram.engine.hostrules import first_broken_rule
 from tangram.engine.ledger import Ledger
-from tangram.engine.place import Defaults, Placement, StepChoice, steps_of
+from tangram.engine.place import Placement, StepChoice, steps_of
 from tangram.engine.usage import Hold, plus
 from tangram.engine.view import View
 from tangram.model.cards import AppClass, Card, CardMode, QosPolicy
@@ -31,21 +30,11 @@ from tangram.units.quantity import Format, Quantity
 _HOST_RULES = (NodeRule.UNSCHEDULABLE, NodeRule.SELECTOR, NodeRule.AFFINITY, NodeRule.TAINT)
 
 
-def explain(
-    ledger: Ledger,
-    request: Request,
-    defaults: Defaults,
-    candidates: Candidates = EVERY_NODE,
-    *,
-    frag: FragScores | None = None,
-) -> Explanation:
-    """The filter's decision with its reasons, nodes in the order of their names. Suggestions are `suggest`'s part."""
-    outcome = filter_nodes(ledger, request, defaults, candidates, frag=frag)
-    return explanation_of(ledger, request, outcome, np.flatnonzero(outcome.view.nodes.live).tolist())
-
-
 def explanation_of(ledger: Ledger, request: Request, outcome: Outcome, rows: Iterable[int]) -> Explanation:
-    """The same for what a filter found already, with the nodes at those rows of its view alone."""
+    """The filter's decision with its reasons, for the nodes at those rows of its view, in the order of their names.
+
+    Suggestions are `suggest`'s part.
+    """
     verdicts = [node_verdict(ledger, request, outcome, at) for at in rows]
     return Explanation(
         chosen=outcome.node,

@@ -18,7 +18,7 @@ from tangram.engine.allocate import allocation_at
 from tangram.engine.choose import Floats
 from tangram.engine.columns import Bools, CardModel, Columns, Rows
 from tangram.engine.fit import Rules
-from tangram.engine.frag import FragScores
+from tangram.engine.frag import FragScores, vendor_of
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults, Placement, place
 from tangram.engine.score import idle_cards, leftover, node_scores
@@ -30,6 +30,8 @@ from tangram.model.requests import NodePolicy, Request
 from tangram.model.verdicts import NodeRule
 from tangram.units.ids import NodeName, PodUid
 
+MOST_RANKED = 10
+"""Nodes named with their scores in an answer; the others are counted."""
 DEMOTION = 1 << 20
 """Outweighs every sum of preferences: a demoted node is the last resort."""
 
@@ -48,6 +50,13 @@ class Candidates(NamedTuple):
 EVERY_NODE = Candidates()
 
 
+class Ranked(NamedTuple):
+    """A node that would do."""
+
+    node: NodeName
+    score: float
+
+
 @dataclass(slots=True)
 class Outcome:
     """What the filter found on every node. Windows into live arrays: read at once, do not keep."""
@@ -57,6 +66,8 @@ class Outcome:
     view: View
     placement: Placement
     score: Floats
+    best: tuple[Ranked, ...] = ()
+    """The chosen node and those that come next, at most `MOST_RANKED`."""
 
     @property
     def fitting(self) -> int:
@@ -81,9 +92,10 @@ def filter_nodes(
             idle = idle_by_product(ledger.columns, idle_cards(ledger.view()))
             outcome.score = score = score - prices(ledger, request, frag, idle)[view.nodes.product]
         liking = preferences(ledger, request, candidates, view.rows)
-        chosen = winner(placement.fits, [liking, score, -leftover(view), -view.nodes.name_rank])
+        found = ranked(placement.fits, [liking, score, -leftover(view), -view.nodes.name_rank])
+        chosen = int(found[0])
         node = ledger.node_at(int(view.rows[chosen]))
-        outcome.node = node.name
+        outcome.node, outcome.best = node.name, named(ledger, view.rows[found], score[found])
         outcome.allocation = allocation_at(node, request, placement, chosen)
     return outcome
 
@@ -145,7 +157,7 @@ def prices(ledger: Ledger, request: Request, frag: FragScores, idle: Idle) -> Fl
     # The dearest reading, so that a pod is charged alike whichever model it would take.
     sized = [model for model in columns.models.values if model.memory > 0 and model.cores > 0]
     asked = max((_cards_asked(request, model) for model in sized), default=0.0)
-    return frag.prices(columns.models, columns.products.values, idle, asked)
+    return frag.prices(columns.models, columns.products.values, idle, asked, vendor_of(request))
 
 
 def _cards_asked(request: Request, model: CardModel) -> float:
@@ -201,12 +213,29 @@ def preferences(ledger: Ledger, request: Request, candidates: Candidates, rows: 
     return liking
 
 
-def winner(fits: Bools, keys: Sequence[NDArray[np.int32] | Floats]) -> int:
-    """The fitting row that is largest by the keys in turn."""
-    rows = np.flatnonzero(fits)
+def ranked(fits: Bools, keys: Sequence[NDArray[np.int32] | Floats], most: int = MOST_RANKED) -> Rows:
+    """At most so many of the fitting rows, the largest by the keys in turn first.
+
+    Thousands of nodes are not sorted for the sake of ten: each key keeps the rows above the cut, and those at the cut
+    go on to the next key.
+    """
+    kept: list[Rows] = []
+    rest = np.flatnonzero(fits)
     for key in keys:
-        values = key[rows]
-        rows = rows[values == values.max()]
-        if rows.size == 1:
+        if rest.size <= most:
             break
-    return int(rows[0])
+        values = key[rest]
+        cut = np.partition(values, rest.size - most)[rest.size - most]
+        kept.append(rest[values > cut])
+        most -= kept[-1].size
+        rest = rest[values == cut]
+    rows = np.concatenate([*kept, rest[:most]])
+    return rows[np.lexsort([key[rows] for key in reversed(keys)])[::-1]]
+
+
+def named(ledger: Ledger, rows: Rows, scores: Floats) -> tuple[Ranked, ...]:
+    """The nodes at those rows of the cluster, each with its score."""
+    return tuple(
+        Ranked(ledger.node_at(row).name, score)
+        for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+    )

@@ -7,6 +7,9 @@ Four things about a placement are weighed, all in cards' worth, all against the 
 - *starvation*: idle cards' worth for which the node has no processors left;
 - *price*: cards of a model that pods insist on are dearer, the fewer of them are idle.
 
+A pod that asks for cards of one vendor is weighed against the demand for that vendor's cards, so that it is placed as
+if the other vendors' cards and pods were not there.
+
 The sum is cut into coarse steps, so that the packing tie-breaker decides between placements that are all but equal.
 Policies of slices (QoS, app class) are not part of a shape: a card that runs another policy still counts as room.
 """
@@ -26,7 +29,7 @@ from tangram.engine.place import Placement, StepChoice
 from tangram.engine.shapes import Idle, Room, Shapes
 from tangram.engine.stranding import STEPS
 from tangram.engine.view import View
-from tangram.model.cards import AppClass
+from tangram.model.cards import AppClass, Vendor
 from tangram.model.pods import Role
 from tangram.model.requests import AskKind, Request
 from tangram.model.verdicts import CardRule
@@ -71,7 +74,7 @@ class FragScores:
     def expect(self, demand: Demand) -> None:
         """Weigh against another demand from now on."""
         self._demand = demand
-        self._shapes = Shapes(demand, ())
+        self._shapes: dict[Vendor | None, Shapes] = {}
         self.generation = next(_generations)
         """Differs whenever the demand may: what was weighed in another generation is not to be reused."""
 
@@ -84,13 +87,13 @@ class FragScores:
         if not view.models.values:
             # Nobody has ever had a card: there is nothing to keep room on.
             return np.zeros(view.height)
-        shapes = self._shapes_for(view.models)
+        shapes = self._shapes_for(view.models, vendor_of(request))
         score = np.zeros(view.height)
         fitting = np.flatnonzero(placement.fits)
         lone = slice_to_move(request, placement)
         for begin in range(0, fitting.size, CHUNK):
             positions = fitting[begin : begin + CHUNK]
-            batch = _Batch(view, positions, shapes, request.host.cpu_milli)
+            batch = Batch(view, positions, shapes, request.host.cpu_milli)
             score[positions] = (
                 _steps(batch.gain_of_all(placement.choices))
                 if lone is None
@@ -98,28 +101,40 @@ class FragScores:
             )
         return score
 
-    def fragments(self, view: View) -> Floats:
-        """Per row, the expected idle cards' worth that the next pod of the demand cannot use."""
-        if not view.models.values:
-            return np.zeros(view.height)
-        everyone = np.arange(view.height, dtype=np.intp)
-        return _Batch(view, everyone, self._shapes_for(view.models), 0).before.amount
-
     def prices(
-        self, models: Interned[CardModel], products: Sequence[str], idle: Idle, cards_asked: float
+        self,
+        models: Interned[CardModel],
+        products: Sequence[str],
+        idle: Idle,
+        cards_asked: float,
+        vendor: Vendor | None = None,
     ) -> Floats:
-        """Per product, the steps a pod of that size is charged for taking such cards."""
-        shapes = self._shapes_for(models)
+        """Per product, the steps a pod of that size is charged for taking such cards.
+
+        With a vendor, the cards of others count neither as capacity nor as idle.
+        """
+        shapes = self._shapes_for(models, vendor)
+        if vendor is not None:
+            own = shapes.made_by(vendor, products)
+            idle = Idle(np.where(own, idle.cards, 0.0), np.where(own, idle.idle, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             scarcity = (idle.idle.sum() / idle.cards.sum()) / (idle.idle / idle.cards)
         wanted = shapes.captive_load(products, idle)
         dearness = np.minimum(wanted * np.where(idle.idle > 0, scarcity, 0.0), DEAREST)
         return _steps(PRICE_WEIGHT * dearness * cards_asked)
 
-    def _shapes_for(self, models: Interned[CardModel]) -> Shapes:
-        if len(self._shapes.models) != len(models.values):
-            self._shapes = Shapes(self._demand, tuple(models.values))
-        return self._shapes
+    def _shapes_for(self, models: Interned[CardModel], vendor: Vendor | None) -> Shapes:
+        found = self._shapes.get(vendor)
+        if found is None or len(found.models) != len(models.values):
+            demand = self._demand if vendor is None else self._demand.of_vendor(vendor)
+            found = self._shapes[vendor] = Shapes(demand, tuple(models.values))
+        return found
+
+
+def vendor_of(request: Request) -> Vendor | None:
+    """Whose cards the pod asks for; None for a pod without cards, or with cards of several vendors."""
+    vendors = {ask.vendor for container in request.containers for ask in container.asks}
+    return vendors.pop() if len(vendors) == 1 else None
 
 
 def _steps(gain: Floats) -> Floats:
@@ -127,12 +142,7 @@ def _steps(gain: Floats) -> Floats:
     return np.floor(gain / STEP + 1e-9)
 
 
-def fragments_of(view: View, demand: Demand) -> Floats:
-    """Per row, the expected idle cards' worth that the next pod of the demand cannot use."""
-    return FragScores(demand).fragments(view)
-
-
-class _Batch:
+class Batch:
     """Some nodes as they are, ready to be asked what a pod would make of them."""
 
     def __init__(self, view: View, positions: Rows, shapes: Shapes, cpu_asked: int) -> None:
@@ -244,7 +254,7 @@ def _lone_slice(placement: Placement) -> StepChoice | None:
     return placement.choices[0] if ask.kind is AskKind.SLICE and ask.count == 1 else None
 
 
-def _move_lone_slice(batch: _Batch, chosen: StepChoice) -> Floats:
+def _move_lone_slice(batch: Batch, chosen: StepChoice) -> Floats:
     """Put the slice where it gains most, of those on the fullest card; the gain is the node's."""
     positions = batch.positions
     fits = chosen.rules[positions] == CardRule.FITS

@@ -21,8 +21,6 @@ from tangram.model.allocations import Allocation, Tenant
 from tangram.model.requests import Request
 from tangram.units.ids import NodeName, PodUid
 
-MOST_NODES = 100
-"""Nodes looked at closely; beyond that the cheapest answer is rarely among the rest."""
 MOST_TRIES = 400
 """Sets of victims tried per node before settling for giving back one by one."""
 
@@ -50,28 +48,17 @@ class Preemption(msgspec.Struct, frozen=True):
         return self.budgets_violated, len(priorities), max(priorities), sum(priorities), self.node
 
 
-def preempt(
-    ledger: Ledger, request: Request, defaults: Defaults, candidates: Candidates = EVERY_NODE
-) -> Preemption | None:
-    """The kindest way to make room, or None when the pod needs none, or evicting everyone weaker would not help."""
-    found = [
-        preemption
-        for name in hopeful_nodes(ledger, request, defaults, candidates)
-        if (preemption := preemption_on(ledger, request, defaults, candidates._replace(names=(name,))))
-        is not None
-    ]
-    return min(found, key=lambda preemption: preemption.cost, default=None)
-
-
 def hopeful_nodes(
     ledger: Ledger,
     request: Request,
     defaults: Defaults,
     candidates: Candidates = EVERY_NODE,
     *,
-    most: int = MOST_NODES,
+    most: int,
 ) -> list[NodeName]:
-    """Where evicting everyone weaker would make room, the most promising first; none for a pod that needs no room."""
+    """At most so many nodes where evicting everyone weaker would make room, the most promising first; none for a pod
+    that needs no room.
+    """
     weaker = {
         name: tenants for name in _names(ledger, candidates) if (tenants := weaker_on(ledger, request, name))
     }

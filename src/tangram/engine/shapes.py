@@ -12,14 +12,15 @@ from tangram.engine.choose import Floats
 from tangram.engine.columns import Bools, CardModel, Int32s, Int64s
 from tangram.engine.demand import Demand, Shape
 from tangram.engine.stranding import STEPS, stranded
-from tangram.model.cards import names_product
+from tangram.model.cards import Vendor, names_product
 from tangram.model.requests import AskKind
 
 CPU_SHARE = 0.9
 """Of the processors a card's worth of typical pods asks for: with less than that, idle cards starve."""
 
-_NEVER_CORES = np.iinfo(np.int32).max
-_NEVER_MEMORY = np.iinfo(np.int64).max
+NEVER_CORES = np.iinfo(np.int32).max
+NEVER_MEMORY = np.iinfo(np.int64).max
+"""What a shape needs of a model that it cannot use."""
 
 
 class Room(NamedTuple):
@@ -40,6 +41,13 @@ class Idle(NamedTuple):
     idle: Floats
 
 
+class Needs(NamedTuple):
+    """Of one card, by the number of its model and then by shape."""
+
+    memory: Int64s
+    cores: Int32s
+
+
 class _Captive(NamedTuple):
     cards: Floats
     load: Floats
@@ -56,13 +64,7 @@ class Shapes:
         self.cpu: Int64s = np.array([shape.cpu_milli for shape in shapes], np.int64)
         self._shapes = shapes
         self._captive: _Captive | None = None
-        needs = [[_needs(shape, model) for shape in shapes] for model in models]
-        self.memory: Int64s = np.array(
-            [[_NEVER_MEMORY if need is None else need[0] for need in row] for row in needs], np.int64
-        ).reshape(len(models), len(shapes))
-        self.cores: Int32s = np.array(
-            [[_NEVER_CORES if need is None else need[1] for need in row] for row in needs], np.int32
-        ).reshape(len(models), len(shapes))
+        self.memory, self.cores = needs_of(shapes, models)
         self.share: Floats = np.array(
             [[_share(shape, model) for shape in shapes] for model in models], np.float64
         ).reshape(len(models), len(shapes))
@@ -82,6 +84,11 @@ class Shapes:
         cpu = cpu_left.reshape(*cpu_left.shape, *([1] * (fitting.ndim - 1)))
         served = (fitting >= self.count) & (cpu >= self.cpu) & (self.count > 0)
         return np.where(served, unusable, idle[..., None]) @ self.weight
+
+    def made_by(self, vendor: Vendor, products: Sequence[str]) -> Bools:
+        """Which products the vendor makes."""
+        own = {model.product for model in self.models if model.vendor is vendor}
+        return np.array([product in own for product in products], np.bool_)
 
     def captive_load(self, products: Sequence[str], idle: Idle) -> Floats:
         """Per product, the share of demand that insists on it, as a multiple of the share of cards it is."""
@@ -116,10 +123,19 @@ class Shapes:
         return stranded(zip(sizes, (self.weight * self.count).tolist(), strict=True))
 
 
-def _needs(shape: Shape, model: CardModel) -> tuple[int, int] | None:
-    """Memory and compute of one card of that model, or None when the shape cannot use it."""
+def needs_of(shapes: Sequence[Shape], models: Sequence[CardModel]) -> Needs:
+    """What each shape needs of each model."""
+    needs = [[_needs(shape, model) for shape in shapes] for model in models]
+    table = len(models), len(shapes)
+    return Needs(
+        np.array([[memory for memory, _ in row] for row in needs], np.int64).reshape(table),
+        np.array([[cores for _, cores in row] for row in needs], np.int32).reshape(table),
+    )
+
+
+def _needs(shape: Shape, model: CardModel) -> tuple[int, int]:
     if not _offers(shape, model) or not _names(shape, model.product):
-        return None
+        return NEVER_MEMORY, NEVER_CORES
     return _amounts(shape, model)
 
 

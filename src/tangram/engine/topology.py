@@ -108,19 +108,6 @@ class TopologyTable:
         score = self.inside(chosen)
         return CardSet(chosen, score, self.inside(free | chosen) - score - self.inside(free & ~chosen))
 
-    def scores(self, free: int) -> dict[int, int]:
-        """Per request size, the best score among `free` cards: what `gpu.topology.scores` announces."""
-        return {count: found.score for count, found in self._every_size(free, least_damage=False)}
-
-    def losses(self, free: int) -> dict[int, int]:
-        """Per request size, the least loss among `free` cards: what `gpu.topology.losses` announces."""
-        return {count: found.loss for count, found in self._every_size(free, least_damage=True)}
-
-    def _every_size(self, free: int, *, least_damage: bool) -> list[tuple[int, CardSet]]:
-        sizes = range(1, free.bit_count() + 1)
-        found = [(count, self.best(free, count, least_damage=least_damage)) for count in sizes]
-        return [(count, best) for count, best in found if best is not None]
-
     def _search(
         self, free: int, count: int, *, least_damage: bool, scope: TopologyScope | None, but: int = 0
     ) -> CardSet | None:

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER
 from tangram.engine.demand import Demand
-from tangram.engine.frag import FragScores
 from tangram.engine.holdings import Charge, Holding
 from tangram.engine.ledger import Ledger
 from tangram.engine.room import Room, room_of
@@ -185,16 +184,17 @@ def _totals(scene: Scene, nodes: Sequence[NodeStatus], all_nodes: int) -> Totals
         memory_used=sum(node.memory_used for node in nodes),
         compute=float(len(cards)),
         compute_used=_rounded(sum(node.compute_used for node in nodes)),
-        fragmented=_rounded(min(1.0, room.fragments / room.idle)) if kinds and room.idle > 0 else None,
+        fragmented=_rounded(room.fragmented / room.idle) if kinds and room.idle > 0 else None,
         idle=_rounded(room.idle),
-        fragmented_cards=_rounded(room.fragments) if kinds else 0.0,
+        fragmented_cards=_rounded(room.fragmented) if kinds else 0.0,
+        idle_without_demand=_rounded(room.without_demand) if kinds else 0.0,
         kinds=kinds,
     )
 
 
 def _room(scene: Scene) -> Room:
     room = Room()
-    for room in room_of(scene.ledger, FragScores(scene.demand)):  # noqa: B007 - only the last one is whole
+    for room in room_of(scene.ledger, scene.demand):  # noqa: B007 - only the last one is whole
         pass
     return room
 

@@ -109,12 +109,14 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     compute: float
     compute_used: float
     fragmented: float | None
-    """The share of what is idle that the next pod cannot be given, if it is like those that run and wait here; null
-    where there is none to be like."""
+    """The share of what is idle that is of no use to pods like those that run and wait here, each kind measured
+    against cards that it could use if nothing ran on their node; null where no pod runs or waits."""
     idle: float = 0.0
     """Cards' worth that nobody holds, of cards that take pods."""
     fragmented_cards: float = 0.0
-    """Of these, what the next pod cannot be given."""
+    """Of these, what such pods cannot be given."""
+    idle_without_demand: float = 0.0
+    """Of `idle`, what none of these pods could use even if nothing ran: not fragmented."""
     kinds: int = 0
     """How many kinds of pods run and wait here; 0 where `fragmented` is null for want of them."""
 

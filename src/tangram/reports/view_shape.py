@@ -50,11 +50,14 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class IdleRoom(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Idle capacity of the cluster, in cards' worth, and how much of it no typical pod can use."""
+    """Idle capacity of the cluster in cards' worth, and what of it the expected pods cannot use."""
 
     at: float
     idle: float
     fragmented: float
+    """Each kind of pod is measured against cards that it could use if nothing ran on their node."""
+    without_demand: float = 0.0
+    """Of `idle`, what none of these pods could use even then: not fragmented."""
     shapes: int
     """How many kinds of pods the expectation was learned from; 0 says that nobody knows what is typical yet."""
 

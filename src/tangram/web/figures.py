@@ -26,7 +26,6 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """That hold cards."""
     waiting: int
     fragmented: float | None
-    """Share of what is idle; None where nobody knows what the next pod is like."""
     told: bool = True
     """False before the scheduler has said anything: then nothing is known, and not even that there is nothing."""
 
@@ -63,16 +62,22 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 def figures(picture: Picture, sight: Sight) -> Figures:
     """Of what this sight shows."""
-    book, room = book_of(picture), picture.room
+    book = book_of(picture)
     return Figures(
         sums=picture.sums if sight.nodes else book.sums(sight),
         pods=sum(pods for namespace, pods in book.pods.items() if sight.of_namespace(namespace)),
         waiting=picture.waiting_in(sight) + (picture.untold_waiting if sight.everything else 0),
-        fragmented=room.fragmented / room.idle
-        if sight.nodes and room is not None and room.shapes and room.idle > 0
-        else None,
+        fragmented=fragmented(picture, sight),
         told=picture.version > 0,
     )
+
+
+def fragmented(picture: Picture, sight: Sight) -> float | None:
+    """Share of what is idle; None where no pod says what the next one is like."""
+    room = picture.room
+    if not sight.nodes or room is None or not room.shapes or room.idle <= 0:
+        return None
+    return room.fragmented / room.idle
 
 
 def _share(used: float, total: float) -> float:

@@ -249,6 +249,16 @@ def test_a_card_that_changes_does_not_make_the_page_be_fetched_again_but_a_pod_t
     assert cluster.moment(question, over) != before
 
 
+def test_the_first_pod_ever_makes_the_page_be_fetched_again_though_nothing_is_fragmented() -> None:
+    over, question = known(), asked("/")
+    over.picture.take(view(version=3, room=IdleRoom(at=NOW, idle=4.0, fragmented=0.0, shapes=0)))
+    before = cluster.moment(question, over)
+    assert figure(html(over), "fragmented") == UNKNOWN
+    over.picture.take(view(version=4, room=IdleRoom(at=NOW, idle=4.0, fragmented=0.0, shapes=1)))
+    assert cluster.moment(question, over) != before
+    assert figure(html(over), "fragmented") == "0%"
+
+
 def test_all_tiles_come_as_json_for_the_sight_that_asks() -> None:
     question = asked("/cluster.json", by=viewer(sight=TENANT))
     shown = asyncio.run(cluster_tiles.page(question, known()))

@@ -99,6 +99,67 @@ async def test_now_and_over_time_are_shown_with_their_command() -> None:
     assert "MXC500" in text
 
 
+@pytest.mark.parametrize(
+    ("language", "meaning", "example"),
+    [
+        pytest.param(
+            Language.ENGLISH,
+            "Each kind of pod is measured only against cards that it could use",
+            "25% of what is idle is fragmented. Four free cards of another vendor beside them are not",
+            id="en",
+        ),
+        pytest.param(
+            Language.CHINESE,
+            "每种规格的 Pod 只对照节点空载时它可以使用的卡",
+            "则空闲容量的 25% 为碎片。旁边再有四张其他厂商的空闲卡时",
+            id="zh-CN",
+        ),
+    ],
+)
+async def test_the_page_says_what_the_number_means_with_an_example(
+    language: Language, meaning: str, example: str
+) -> None:
+    """`tests/engine/test_fragmentation.py` measures the same example."""
+    _, text = await page_of(known_of(ROOM), language=language)
+    assert meaning in text
+    assert example in text
+    assert "5%" in text[text.index(example) :]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        pytest.param(Language.ENGLISH, "are idle on cards that none of the pods", id="en"),
+        pytest.param(Language.CHINESE, "4.5 张卡当量所在的卡", id="zh-CN"),
+    ],
+)
+async def test_idle_cards_without_demand_are_named_and_not_called_fragmented(
+    language: Language, sentence: str
+) -> None:
+    room = msgspec.structs.replace(ROOM, without_demand=4.5)
+    _, text = await page_of(known_of(room), language=language)
+    assert sentence in text
+    assert "4.5" in text
+    assert ">25%</a>" in text
+    _, text = await page_of(known_of(ROOM), language=language)
+    assert sentence not in text
+
+
+async def test_a_model_without_demand_has_no_share() -> None:
+    known = known_of(ROOM)
+    found = replay(outcome("binpack", more=5, cards=2), outcome("frag", more=7, cards=3))
+    assert found.answer is not None
+    (model,) = found.answer.models
+    for without, shown in ((0.0, ">25%</a>"), (2.0, "no demand")):
+        models = [msgspec.structs.replace(model, without_demand=without)]
+        known.history.replays.latest = msgspec.structs.replace(
+            found, answer=msgspec.structs.replace(found.answer, models=models)
+        )
+        _, text = await page_of(known)
+        table = text[text.index('id="by-model"') : text.index('id="typical"')]
+        assert [each for each in (">25%</a>", "no demand") if each in table] == [shown]
+
+
 async def test_who_may_not_list_nodes_is_told_so_and_nothing_else() -> None:
     known = known_of(ROOM)
     status, text = await page_of(known, Sight(namespaces=frozenset({"research"})))
@@ -188,7 +249,11 @@ def test_the_moment_is_another_with_a_new_point_or_the_end_of_a_replay() -> None
     known.history.replays.version += 1
     second = fragmentation.moment(question, known)
     known.picture.take(view(version=1000, at=NOW + 61))
-    assert len({first, second, fragmentation.moment(question, known)}) == 3
+    third = fragmentation.moment(question, known)
+    known.picture.take(
+        view(version=1001, at=NOW + 62, room=msgspec.structs.replace(ROOM, without_demand=1.0))
+    )
+    assert len({first, second, third, fragmentation.moment(question, known)}) == 4
     blind = asked("/fragmentation", by=viewer(sight=Sight()))
     assert fragmentation.moment(blind, known) == 0
 

@@ -68,6 +68,29 @@ def test_everybody_finds_a_place_again_and_idle_room_is_what_it_was() -> None:
     assert (model.product, model.cards, model.idle) == ("MXC500", 5, 2.5)
 
 
+def test_models_are_measured_against_the_pods_that_could_use_them() -> None:
+    nodes = [
+        node("a", card(0, held("x/train", whole=True)), card(1)),
+        node(
+            "b",
+            card(0, held("x/chat", memory=48 * GIB, cores=75), mode="sgpu", slots=16, product="MXC550"),
+            card(1, mode="sgpu", slots=16, product="MXC550"),
+            card(2, vendor="mthreads", product="MTT S4000"),
+        ),
+    ]
+    found = {model.product: model for model in replayed(nodes).models}
+    assert {name: (each.cards, each.idle) for name, each in found.items()} == {
+        "MXC500": (2, 1.0),
+        "MXC550": (2, 1.25),
+        "MTT S4000": (1, 1.0),
+    }
+    assert {name: (each.fragmented, each.without_demand) for name, each in found.items()} == {
+        "MXC500": (0.0, 0.0),
+        "MXC550": (0.25, 0.0),
+        "MTT S4000": (0.0, 1.0),
+    }
+
+
 def test_where_frag_is_in_force_it_is_held_against_binpack() -> None:
     assert [outcome.policy for outcome in replayed(random_cluster(1), "frag").outcomes] == ["frag", "binpack"]
 

@@ -15,10 +15,11 @@ from tangram.reports.status_shape import CORDONED, FREE, UNHEALTHY, USED
 from tangram.reports.view_shape import WaitingPod
 from tangram.web.catalogue import catalogue
 from tangram.web.cells import IN_A_ROW, drawing
-from tangram.web.figures import figures
+from tangram.web.figures import figures, fragmented
 from tangram.web.known import Known
 from tangram.web.page import Asked, Shown
 from tangram.web.picture import Picture
+from tangram.web.rendering import percent_text
 from tangram.web.sight import Sight
 from tangram.web.tile_filter import STATES, Wrong, filtered, offered, read_filter
 from tangram.web.tile_telling import told_since
@@ -102,10 +103,11 @@ async def page(asked: Asked, known: Known) -> Shown:
 def moment(asked: Asked, known: Known) -> Hashable:
     """Who waits, and what is idle; everything else is told in small (`tiles`)."""
     picture, sight = known.picture, asked.viewer.sight
-    room = picture.room
-    fragmented = round(room.fragmented / room.idle, 2) if room is not None and room.idle > 0 else None
+    share = fragmented(picture, sight)
+    # Nothing fragmented is another text than nothing known: the first pod ever changes one into the other.
+    idle = None if share is None else percent_text(share)
     untold = picture.untold_waiting if sight.everything else 0
-    return picture.waiting_moved(sight), untold, fragmented, picture.complete
+    return picture.waiting_moved(sight), untold, idle, picture.complete
 
 
 def tiles(sight: Sight, known: Known, since: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Capacity that no typical pod can use: how much now, how it went, and what another policy would have made of it.
+"""Idle capacity of no use to the pods that use such cards: now, over time, and under another policy.
 
 What the scheduler worked out is shown as it told it. What is typical and how models differ is worked out here from the
 same records, by the same engine in a process of its own (`replay`), when somebody looks.
@@ -74,7 +74,8 @@ def moment(asked: Asked, known: Known) -> Hashable:
     if not asked.viewer.sight.nodes:
         return 0
     room = known.picture.room
-    told = (round(room.idle, 1), round(room.fragmented, 1), room.shapes) if room else None
+    amounts = (room.idle, room.fragmented, room.without_demand) if room else ()
+    told = (*(round(amount, 1) for amount in amounts), room.shapes) if room else None
     replays = known.history.replays.version if asked.viewer.sight.everything else 0
     return known.history.way.last, told, replays
 

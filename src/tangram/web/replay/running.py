@@ -61,11 +61,6 @@ class Replays:
         self.version += 1
         self._task = asyncio.get_running_loop().create_task(self._run(make, now), name="replay")
 
-    async def settled(self) -> None:
-        """Wait for the end of what is under way."""
-        if self._task is not None:
-            await asyncio.wait((self._task,))
-
     async def close(self) -> None:
         """End what is under way."""
         if self._task is not None:

@@ -79,13 +79,15 @@ class Typical(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """The nodes with one model of card, as they are now."""
+    """The cards of one model, as they are now."""
 
     vendor: str
     product: str
     cards: int
     idle: float
     fragmented: float
+    without_demand: float = 0.0
+    """Of `idle`, what no typical pod could use even if nothing ran."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,9 +22,10 @@ from tangram.engine.allocate import tenant_for
 from tangram.engine.decide import Memo, decide
 from tangram.engine.demand import Demand, Shape, demand_from, shape_of
 from tangram.engine.frag import FragScores
+from tangram.engine.fragmentation import Fragmentation
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
-from tangram.engine.room import room_of
+from tangram.engine.room import Room, room_of
 from tangram.model.allocations import Allocation, ContainerShares, Share
 from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.nodes import Node
@@ -87,12 +88,12 @@ def answer(question: Question) -> Answer:
 def _outcome(nodes: Sequence[Node], pods: Sequence[_Pod], demand: Demand, defaults: Defaults) -> Outcome:
     ledger, memo, frag = _ledger(nodes), Memo(), FragScores(demand)
     placed = sum(_placed(ledger, pod.request, defaults, memo, frag) for pod in pods)
-    room = _room(ledger, frag)
+    room = _room(ledger, demand)
     found: list[tuple[int, int, float]] = []
     for seed in SEEDS:
         tried = list(_further(nodes, demand, seed, room.idle))
         new = [request.pod.uid for request in tried if _placed(ledger, request, defaults, memo, frag)]
-        found.append((len(tried), len(new), room.idle - _room(ledger, frag).idle))
+        found.append((len(tried), len(new), room.idle - _room(ledger, demand).idle))
         for uid in new:
             ledger.remove(uid)
         if sum(count for count, _, _ in found) >= MOST_MORE / 2:
@@ -101,21 +102,16 @@ def _outcome(nodes: Sequence[Node], pods: Sequence[_Pod], demand: Demand, defaul
         policy=defaults.node_policy,
         placed=placed,
         idle=round(room.idle, 4),
-        fragmented=round(room.fragments, 4),
+        fragmented=round(room.fragmented, 4),
         tried=round(fmean(tried for tried, _, _ in found), 2),
         more=round(fmean(count for _, count, _ in found), 2),
         more_cards=round(fmean(cards for _, _, cards in found), 4),
     )
 
 
-class _Idle(NamedTuple):
-    idle: float
-    fragments: float
-
-
-def _room(ledger: Ledger, frag: FragScores) -> _Idle:
-    *_, room = room_of(ledger, frag)
-    return _Idle(sum(each.idle for each in room.by_vendor.values()), room.fragments)
+def _room(ledger: Ledger, demand: Demand) -> Room:
+    *_, room = room_of(ledger, demand)
+    return room
 
 
 def _ledger(nodes: Iterable[Node]) -> Ledger:
@@ -159,27 +155,26 @@ def _worth(shape: Shape, cards: Sequence[Card]) -> float:
 
 
 def _models(nodes: Sequence[Node], pods: Sequence[_Pod], demand: Demand) -> list[Model]:
-    """The cluster as it is now, by the model of each node's first card."""
-    ledger, frag = _ledger(nodes), FragScores(demand)
+    """The cluster as it is now, by model of card."""
+    ledger = _ledger(nodes)
     for pod in pods:
         ledger.put_tenant(tenant_for(pod.request, pod.allocation))
+    view = ledger.view()
+    room = Fragmentation(demand).measure(view)
     found: dict[tuple[str, str], list[int]] = {}
-    for number, node in enumerate(nodes):
-        found.setdefault((node.cards[0].vendor, node.cards[0].product), []).append(number)
+    for number, model in enumerate(view.models.values):
+        found.setdefault((model.vendor, model.product), []).append(number)
     models: list[Model] = []
     for (vendor, product), numbers in sorted(found.items()):
-        view = ledger.view_of_rows(ledger.rows([nodes[number].name for number in numbers]))
-        memory = 1 - view.use.memory / np.maximum(view.facts.memory, 1)
-        cores = 1 - view.use.cores / np.maximum(view.facts.cores, 1)
-        usable = view.facts.present & (view.facts.slots > view.use.slots)
-        idle = float(np.where(usable, np.clip((memory + cores) / 2, 0, 1), 0.0).sum())
+        own = view.facts.present & np.isin(view.facts.model, numbers)
         models.append(
             Model(
                 vendor=vendor,
                 product=product,
-                cards=sum(len(nodes[number].cards) for number in numbers),
-                idle=round(idle, 4),
-                fragmented=round(float(frag.fragments(view).sum()), 4),
+                cards=int(own.sum()),
+                idle=round(float(room.idle[own].sum()), 4),
+                fragmented=round(float(room.fragmented[own].sum()), 4),
+                without_demand=round(float(room.without_demand[own].sum()), 4),
             )
         )
     return models

@@ -1,4 +1,4 @@
-"""Fragmentation: room that is there and of no use."""
+"""Fragmentation: idle capacity that is of no use, and what that means."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tangram.web.language import CountedWords, Words
 WORDS: Final[Words] = {
     "fragmentation.title": ("Fragmentation", "碎片"),
     "fragmentation.lead": (
-        "Idle capacity that the next typical pod could not be given, because it lies in the wrong pieces.",
-        "空闲却因零散而无法分给下一个典型 Pod 的容量。",
+        "Idle capacity that is of no use to the pods that use such cards: in pieces too small, or too few on one node.",
+        "空闲却因零散而无法分给此类卡的典型 Pod 的容量：单块过小，或同一节点上数量不足。",
     ),
     "fragmentation.no_rights": (
         "This page takes the right to list nodes: ask an administrator for a role with “list nodes”.",
@@ -26,8 +26,40 @@ WORDS: Final[Words] = {
     "fragmentation.worth": ("cards’ worth", "张卡当量"),
     "fragmentation.kinds": ("Kinds of pods expected", "预期规格种类"),
     "fragmentation.kinds_note": ("those that run and wait now", "取自正在运行与等待的 Pod"),
+    "fragmentation.meaning": (
+        (
+            "Each kind of pod is measured only against cards that it could use if nothing ran on their node: the right "
+            "vendor and model, offered whole or sliced as it asks, large enough, and enough of them. Among the pods "
+            "that could use a card, the share that cannot have it now is the fragmented share of what is idle on it."
+        ),
+        (
+            "每种规格的 Pod 只对照节点空载时它可以使用的卡：厂商和型号相符，按其申请以整卡或切片方式提供，容量足够，"
+            "且同一节点上数量足够。在可以使用某张卡的 Pod 中，当前无法使用它的比例，就是该卡空闲容量的碎片占比。"
+        ),
+    ),
+    "fragmentation.example": (
+        (
+            "Example: two cards with half of each free are one card’s worth idle. Pods that ask for a quarter of a "
+            "card can use all of it, pods that ask for three quarters none. If one pod in four asks for three "
+            "quarters, 25% of what is idle is fragmented. Four free cards of another vendor beside them are not "
+            "fragmented: then it is 5%."
+        ),
+        (
+            "示例：两张卡各空闲一半，合计 1 张卡当量。申请四分之一张卡的 Pod 可以使用全部空闲，申请四分之三张卡的 Pod "
+            "则完全无法使用。若每四个 Pod 中有一个申请四分之三，则空闲容量的 25% 为碎片。"
+            "旁边再有四张其他厂商的空闲卡时，它们不是碎片，占比变为 5%。"
+        ),
+    ),
+    "fragmentation.without_demand": (
+        (
+            "{cards} cards’ worth are idle on cards that none of the pods that run and wait could use even if nothing "
+            "ran. They count as idle, not as fragmented."
+        ),
+        "其中 {cards} 张卡当量所在的卡，即使节点空载，正在运行与等待的 Pod 也都无法使用：计为空闲，不计为碎片。",
+    ),
+    "fragmentation.no_demand": ("no demand", "无需求"),
     "fragmentation.not_known": (
-        "No pod with cards runs or waits yet, so nobody can say what is typical, nor what is of no use to it.",
+        "No pod with cards runs or waits yet, so it is not known which pods to expect, nor what is of no use to them.",
         "尚无使用卡的 Pod 在运行或等待，无从得知典型规格，因此无法判断哪些容量不可用。",
     ),
     "fragmentation.not_told": (
@@ -53,7 +85,7 @@ WORDS: Final[Words] = {
     "fragmentation.free": ("Free cards", "空闲卡"),
     "fragmentation.remainders": ("In remainders", "零头"),
     "fragmentation.remainders_note": (
-        "Remainders are what is idle on cards that somebody holds a part of: a whole-card job cannot have them.",
+        "Remainders are what is idle on cards that are held in part: a whole-card job cannot have them.",
         "零头指已被部分占用的卡上剩余的空闲：整卡任务无法使用。",
     ),
     "fragmentation.of_no_use": ("Of no use", "不可用"),

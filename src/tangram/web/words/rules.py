@@ -194,6 +194,7 @@ _CODES: Final[Words] = {
     "rules.code.slice-without-count": ("Slice without a number of cards", "切片未指定卡数"),
     "rules.code.cores-out-of-range": ("Compute out of range", "算力超出范围"),
     "rules.code.memory-below-one-mib": ("Less than 1 MiB of memory", "显存小于 1 MiB"),
+    "rules.code.memory-below-one-step": ("Less memory than a card is sliced by", "显存小于切分单位"),
     "rules.code.memory-ambiguous": ("Ambiguous memory", "显存单位有歧义"),
     "rules.code.memory-not-a-tier": ("No such slice size", "没有该大小的切片规格"),
     "rules.code.memory-above-largest-card": (

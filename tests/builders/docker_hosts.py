@@ -6,14 +6,14 @@ import io
 import json
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from builders.simulated import make_driver
 from tangram.drivers.protocol import Driver
-from tangram.drivers.snapshot import CardReading, Reader, Snapshot
+from tangram.drivers.snapshot import Reader, Snapshot
 from tangram.services.docker_host.engines import Answer
 from tangram.services.docker_host.option_table import Kinds
 from tangram.services.docker_host.reading import read_command, read_start
@@ -30,10 +30,6 @@ def read_all(driver: Driver) -> Snapshot:
 def snapshot_of(*cards: Mapping[str, object], **keys: object) -> Snapshot:
     """What the driver of such a host says at one moment."""
     return read_all(make_driver(*cards, clock=None, **keys))
-
-
-def indexes(cards: Sequence[CardReading]) -> list[int]:
-    return [card.device.index for card in cards]
 
 
 class _Copying(io.BytesIO):

@@ -1,7 +1,6 @@
 """Folders that become payloads."""
 
 import io
-import os
 import tarfile
 from pathlib import Path
 
@@ -60,8 +59,3 @@ def layer_members(archive: Path) -> dict[str, tarfile.TarInfo]:
 def _is_layer(outer: tarfile.TarFile, member: tarfile.TarInfo) -> bool:
     content = outer.extractfile(member)
     return content is not None and content.read(2) == b"\x1f\x8b"
-
-
-def unprivileged() -> bool:
-    """Whether rights of files mean anything to this process."""
-    return os.geteuid() != 0

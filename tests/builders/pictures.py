@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from builders.consoles import PROMPT
+from testbed.consoles import PROMPT
 
 COLUMNS: Final = 96
 LINES: Final = 100

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from builders.consoles import Printed, Step, blocks, normal, played, shell, steps
 from builders.pictures import on_a_terminal
 from builders.sandbox_runs import ROOT, START_S, running
+from testbed.consoles import Printed, Step, blocks, differing, played, shell, steps
 
 README: Final = ROOT / "README.md"
 PICTURE: Final = ROOT / "docs" / "pictures" / "sandbox.svg"
@@ -32,10 +32,9 @@ class Reading(NamedTuple):
     def differing(self) -> list[tuple[str, str, str]]:
         """Commands that print something else than the page says, with both."""
         return [
-            (old.command, normal(old.shown), normal(new.shown))
+            each
             for before, after in zip(self.shown, self.printed, strict=True)
-            for old, new in zip(before, after, strict=True)
-            if normal(old.shown) != normal(new.shown)
+            for each in differing(before, after)
         ]
 
     def refused(self) -> list[tuple[str, Printed]]:

@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from builders.sandboxes import sandbox
 from tangram.daemon.running import Supervisor
 from tangram.daemon.yaml_text import parse_document
 from tangram.sandbox.nodes.described import default_machines, read_machines
 from tangram.sandbox.scenarios.all import play
 from tangram.sandbox.scenarios.clearing import clear
 from tangram.sandbox.scenarios.stage import Scenario
-from tangram.sandbox.starting import Options, Sandbox, sandbox
+from tangram.sandbox.starting import Options, Sandbox
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 COMMAND_S: Final = 60.0

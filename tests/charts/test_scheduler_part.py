@@ -12,6 +12,7 @@ import yaml
 
 from builders.charts.cases import TANGRAM, case_named
 from builders.charts.goldens import Object, objects_of
+from builders.charts.policies import policies, trust_manifests, variable
 from builders.charts.reading import containers, of_kind, pod_of
 from builders.commands import run
 from builders.reviews import asking_pod, response_in, review_of
@@ -20,11 +21,21 @@ from tangram.daemon.certificates import service_names
 from tangram.services.installation.created import granted_on, made_on
 from tangram.services.scheduler.checkup.parts import Part, parts_in
 from tangram.services.scheduler.guarding import guard
-from tangram.vendors.renaming import abandoned, names_in_use, usual_names
+from tangram.vendors.renaming import abandoned, usual_names
+from tangram.wire.allocation_keys import ANNOTATIONS, LABELS
 from tangram.wire.extender_config import read_configuration
 from tangram.wire.hami_device_config import read_hami_device_config
 from tangram.wire.scheduler_config import read_scheduler_config
-from tangram.wire.trust_policy import TrustedAccounts, guarded_requests, trust_manifests
+from tangram.wire.trust_policy import (
+    INSTEAD_OF_BINDING,
+    INSTEAD_OF_CREATING,
+    INSTEAD_OF_UPDATING,
+    NODE_OF_TOKEN,
+    POLICY_NAME,
+    WRITERS,
+    TrustedAccounts,
+    guarded_requests,
+)
 
 NAME = "tangram-scheduler"
 PAGE = (Path(__file__).parents[2] / "docs" / "scheduler-install.md").read_text("utf-8")
@@ -190,9 +201,9 @@ def test_renamed_resources_reach_kube_scheduler_the_webhook_and_the_scheduler(tm
     renamed = read_hami_device_config(yaml.safe_load(renaming.read_text())).renamed
     assert renamed
     managed = {each["name"] for each in written["extenders"][0]["managedResources"]}
-    assert managed == names_in_use(renamed)
+    assert managed == usual_names() - {*renamed.values()} | {*renamed}
     # A pod with an abandoned name is refused with a sentence, so it has to be asked about.
-    assert asked_about(case) == names_in_use(renamed) | abandoned(renamed)
+    assert asked_about(case) == managed | abandoned(renamed)
     assert arguments(case)["device_config_file"] == Path("/etc/tangram/device-config.yaml")
 
 
@@ -407,6 +418,22 @@ def test_before_1_30_a_webhook_guards_allocations_and_an_outage_stops_nobody(cas
     assert none(case, "ValidatingAdmissionPolicy", "tangram-allocations")
 
 
+def test_the_policy_guards_the_keys_and_says_the_words_of_the_webhook() -> None:
+    policy, binding = policies(TANGRAM, "default", POLICY_NAME)
+    spec = policy["spec"]
+    assert spec["failurePolicy"] == "Fail"
+    assert spec["matchConstraints"] == {"matchPolicy": "Equivalent", "resourceRules": guarded_requests()}
+    guarded = re.findall(r'\["[^]]*"\]', variable(policy, "touched"))
+    assert [json.loads(each) for each in guarded] == [[*ANNOTATIONS], [*LABELS]]
+    assert f"[?'{NODE_OF_TOKEN}']" in variable(policy, "trusted")
+    (rule,) = spec["validations"]
+    assert (rule["reason"], rule["message"]) == ("Forbidden", f"{WRITERS}.")
+    for words in (WRITERS, INSTEAD_OF_CREATING, INSTEAD_OF_UPDATING, INSTEAD_OF_BINDING):
+        assert words in rule["messageExpression"]
+    assert binding["spec"] == {"policyName": POLICY_NAME, "validationActions": ["Deny"]}
+    assert len(json.dumps(policy)) < 16_384
+
+
 @pytest.mark.parametrize(
     ("case", "accounts"),
     [
@@ -432,8 +459,7 @@ def test_before_1_30_a_webhook_guards_allocations_and_an_outage_stops_nobody(cas
     ],
 )
 def test_policy_file_and_command_line_trust_the_same_accounts(case: str, accounts: TrustedAccounts) -> None:
-    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    made = [one(case, kind, "tangram-allocations") for kind in kinds]
+    made = policies(TANGRAM, case, POLICY_NAME)
     assert [each["spec"] for each in made] == [each["spec"] for each in trust_manifests(accounts)]
     assert read_scheduler_config(file(case, "scheduler.yaml")).trusted_accounts == accounts.peers
     assert arguments(case).get("agent_account", ("no",)) == accounts.agents

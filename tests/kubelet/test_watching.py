@@ -40,9 +40,10 @@ def inotify_files() -> int:
 
 
 async def test_a_file_that_comes_goes_or_is_replaced_is_told_to_everyone_who_listens(directory: Path) -> None:
+    held = inotify_files()
     watch = FolderWatch(directory)
     first, second = Listener(watch), Listener(watch)
-    assert watch.told_by_kernel
+    assert inotify_files() == held + 1
     (directory / "outside").mkdir()
     await first.told_after(0)
 
@@ -87,7 +88,7 @@ async def test_nothing_is_told_while_nothing_happens_and_nothing_is_held_after_t
         one.end()
     assert inotify_files() == held
     again = Listener(watch)
-    assert watch.told_by_kernel
+    assert inotify_files() == held + 1
     again.end()
     assert inotify_files() == held
 
@@ -99,18 +100,18 @@ async def test_a_folder_that_is_missing_is_watched_once_it_is_made_and_again_whe
     folder = directory / "plugins"
     watch = FolderWatch(folder)
     listener = Listener(watch)
-    assert not watch.told_by_kernel
+    assert inotify_files() == held
     for leave in (folder.rmdir, lambda: folder.rename(directory / "away")):
         before = listener.times
         folder.mkdir()
-        await eventually(lambda: watch.told_by_kernel)
+        await eventually(lambda: inotify_files() == held + 1)
         await listener.told_after(before)
         leave()
-        await eventually(lambda: not watch.told_by_kernel)
+        await eventually(lambda: inotify_files() == held)
     folder.touch()
     before = listener.times
     await listener.told_after(before)
-    assert not watch.told_by_kernel, "a file is no folder"
+    assert inotify_files() == held, "a file is no folder"
     listener.end()
     assert inotify_files() == held
 
@@ -118,14 +119,15 @@ async def test_a_folder_that_is_missing_is_watched_once_it_is_made_and_again_whe
 async def test_listeners_look_by_themselves_while_the_kernel_refuses_and_no_longer_than_that(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    held = inotify_files()
     with monkeypatch.context() as refused:
         refused.setattr(watching, "_opened", refusing)
         watch = FolderWatch(directory)
         listener = Listener(watch)
-        assert not watch.told_by_kernel
+        assert inotify_files() == held
         for times in range(3):
             await listener.told_after(times)
-    await eventually(lambda: watch.told_by_kernel)
+    await eventually(lambda: inotify_files() == held + 1)
     before = listener.times
     (directory / "x").touch()
     await listener.told_after(before)
@@ -149,15 +151,16 @@ async def test_a_plugin_follows_the_kubelet_without_the_kernels_help(
 
 async def test_the_kernels_own_refusal_is_survived(directory: Path) -> None:
     """With no file left it refuses as with no instance left: by the same error."""
+    held = inotify_files()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     watch = FolderWatch(directory)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
     try:
         listener = Listener(watch)
-        assert not watch.told_by_kernel
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    await eventually(lambda: watch.told_by_kernel)
+    assert inotify_files() == held
+    await eventually(lambda: inotify_files() == held + 1)
     listener.end()
 
 

@@ -19,7 +19,8 @@ from contract.world import Server
 
 CASES = all_cases()
 RECORD = read_record()
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "sandbox-contract.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "sandbox-contract.md"
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -59,6 +60,19 @@ def test_the_page_counts_the_cases_and_names_every_difference() -> None:
     } | {f"`kubectl {line}`": reason for (_session, line), reason in VERB_DIFFERENCES.items()}
 
 
+def test_the_readme_counts_cases_and_commands_in_hundreds() -> None:
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    steps = sum(len(session.steps) for session in SESSIONS.values())
+    cases, commands = len(CASES) // 100 * 100, -(-steps // 100) * 100
+    assert steps > commands - 20, "almost means less than twenty short of it"
+    assert (
+        f"More than {cases} cases and almost {commands} kubectl commands are held to the real one" in readme
+    )
+
+
 def test_the_page_counts_the_commands_of_kubectl() -> None:
     steps = sum(len(session.steps) for session in SESSIONS.values())
-    assert f"{steps} commands of kubectl in {len(SESSIONS)} sessions" in PAGE.read_text("utf-8")
+    page = " ".join(PAGE.read_text("utf-8").split())
+    assert f"{steps} commands of kubectl in {len(SESSIONS)} sessions" in page
+    usual = sum(session.usual for session in SESSIONS.values())
+    assert f"`make e2e-smoke` runs the {usual} sessions of every day" in page

@@ -10,11 +10,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from builders.commands import run
 from builders.controlled import eventually
+from builders.sandboxes import sandbox
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
 from tangram.kube.objects import Object
 from tangram.sandbox.nodes.described import read_machines
-from tangram.sandbox.starting import Options, sandbox
+from tangram.sandbox.starting import Options
 
 PODS = "/api/v1/namespaces/default/pods"
 NODE = "/api/v1/nodes/gpu-1"

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from builders.commands import run
 from builders.controlled import eventually
+from builders.sandboxes import sandbox
 from tangram.daemon.running import Supervisor
 from tangram.kube.objects import Object
 from tangram.sandbox.nodes.described import read_machines
-from tangram.sandbox.starting import Options, sandbox
+from tangram.sandbox.starting import Options
 from tangram.wire import loose
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -7,12 +7,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from builders.sandboxes import sandbox
 from builders.waiting import LIMIT_S
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
 from tangram.kube.objects import Object
 from tangram.sandbox.nodes.described import read_machines
-from tangram.sandbox.starting import Options, Sandbox, sandbox
+from tangram.sandbox.starting import Options, Sandbox
 
 PODS = "/api/v1/namespaces/default/pods"
 ONE_NODE = {

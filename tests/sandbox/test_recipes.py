@@ -1,52 +1,20 @@
-"""Every command of the README is typed into a shell beside a running sandbox, and prints what the README shows.
+"""How documents that show a terminal are read: blocks, rules for what may differ, and the picture of the README.
 
-After a change that is meant to change what is printed, TANGRAM_REFRESH=1 writes the new outputs into the README and
-takes its picture again; the diff is then the review.
+`make e2e` and `make fresh` type the commands.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from builders.consoles import RULES, Shell, Step, blocks, normal, played, shell, steps, with_blocks, written
 from builders.pictures import drawn, words_in, words_of
-from builders.recipes import PICTURE, PICTURED, README, Reading, read_beside, to_try
-from builders.sandbox_runs import like_a_checkout
-
-KUBECTL = shutil.which("kubectl")
-
-
-@pytest.mark.skipif(
-    KUBECTL is None, reason="there is no kubectl on PATH; `make e2e` types with two releases of its own"
-)
-async def test_the_readme_can_be_followed_word_for_word(tmp_path: Path) -> None:
-    """One test, because there is one sandbox to be started and one person who reads."""
-    assert KUBECTL is not None
-    programs = like_a_checkout(tmp_path, Path(KUBECTL))
-    command = (str(Path(sys.prefix) / "bin" / "tangram"), "sandbox", "--port", "0")
-    async with read_beside(command, tmp_path, f"{programs}:{os.environ['PATH']}") as reading:
-        if os.environ.get("TANGRAM_REFRESH") == "1":
-            _refresh(reading)
-        assert reading.differing() == []
-        assert reading.refused() == []
-        assert normal(words_in(PICTURE.read_text("utf-8"))) == normal(words_of(reading.pictured))
-
-
-def _refresh(reading: Reading) -> None:
-    now = iter([written(before, after) for before, after in zip(reading.shown, reading.printed, strict=True)])
-    README.write_text(with_blocks(README.read_text("utf-8"), lambda _block: next(now)), "utf-8")
-    if not PICTURE.exists() or normal(words_in(PICTURE.read_text("utf-8"))) != normal(
-        words_of(reading.pictured)
-    ):
-        PICTURE.write_text(drawn(reading.pictured, "tangram sandbox"), "utf-8")
+from builders.recipes import PICTURE, PICTURED, README, Reading, to_try
+from testbed.consoles import RULES, Shell, Step, blocks, normal, played, shell, steps, written
 
 
 def test_the_readme_has_five_recipes_around_the_sandbox() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.sandboxes import sandbox
 from builders.waiting import LIMIT_S
 from tangram.daemon.running import Supervisor
 from tangram.kube.api import Api
@@ -22,7 +23,7 @@ from tangram.sandbox.nodes.described import read_machines
 from tangram.sandbox.nodes.device_manager import DeviceManager
 from tangram.sandbox.nodes.pulse import Pulse
 from tangram.sandbox.planes import embedded
-from tangram.sandbox.starting import Options, Sandbox, sandbox
+from tangram.sandbox.starting import Options, Sandbox
 from tangram.services.scheduler.service import Scheduler
 from tangram.wire.kubelet.checkpoint import CheckpointedAllocation
 

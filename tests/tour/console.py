@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from builders.consoles import PROMPT, Rule, blocks, normal, shell, steps, with_blocks
+from testbed.consoles import PROMPT, Rule, blocks, normal, shell, steps, with_blocks
 from tour.records import EXAMPLES, Example
 
 REFRESH: Final = os.environ.get("TANGRAM_REFRESH") == "1"

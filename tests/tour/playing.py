@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 import yaml
 
+from builders.sandboxes import sandbox
 from tangram.daemon.running import Supervisor
 from tangram.daemon.yaml_text import parse_document
 from tangram.kube.errors import NOT_FOUND, ApiError
@@ -23,7 +24,7 @@ from tangram.kube.objects import Object
 from tangram.model.allocations import Tenant
 from tangram.sandbox.nodes.described import MachineDescription, default_machines, read_machines
 from tangram.sandbox.scenarios.things import collection_of, phase_of, waits_because
-from tangram.sandbox.starting import Options, Sandbox, sandbox
+from tangram.sandbox.starting import Options, Sandbox
 from tangram.units.memory import memory_text
 from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
@@ -166,7 +167,7 @@ async def _logs_agree(box: Sandbox, pod: Object, expected: On) -> None:
     """Every container says of its cards what was expected."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     for container, part in expected.containers.items():
-        log = await box.machines.log_of(namespace, name, container)
+        log = await _log(box, namespace, name, container)
         # Of a card that is given whole, or as a function, no compute is told.
         limit = part.compute if part.limit is None else part.limit
         found = [
@@ -174,7 +175,16 @@ async def _logs_agree(box: Sandbox, pod: Object, expected: On) -> None:
         ]
         assert sorted(found) == sorted((card, part.sees or part.memory, limit) for card in part.cards), log
     for container in expected.none:
-        assert "no card was given to it" in await box.machines.log_of(namespace, name, container)
+        assert "no card was given to it" in await _log(box, namespace, name, container)
+
+
+async def _log(box: Sandbox, namespace: str, pod: str, container: str) -> str:
+    """What it printed. A pod runs as soon as one of its containers does, so another may not have started yet."""
+
+    async def printed() -> str | None:
+        return await box.machines.log_of(namespace, pod, container) or None
+
+    return await _until(f"container {container} of pod {pod} prints something", printed)
 
 
 def _in_use(box: Sandbox) -> Mapping[str, list[int]]:

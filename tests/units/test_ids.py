@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,13 +8,11 @@ from tangram.units.ids import (
     is_dns_label,
     is_dns_subdomain,
     is_label_value,
-    label_value,
     namespace,
     natural_key,
     node_name,
     pci_bus_id,
     pod_name,
-    pod_uid,
 )
 
 
@@ -68,34 +64,19 @@ def test_namespaces_are_dns_labels(text: str, *, legal: bool) -> None:
 @pytest.mark.parametrize("text", ["", "C500", "a", "A.b_c-9", "x" * 63, "3.0.11"])
 def test_label_values_that_kubernetes_takes(text: str) -> None:
     assert is_label_value(text)
-    assert label_value(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "instead"),
-    [
-        ("MTT S4000", "MTT-S4000"),
-        ("-x-", "x"),
-        ("x" * 64, "x" * 63),
-        ("a/b", "a-b"),
-        ("x\n", "x"),
-        ("曦云", "a value such as C500"),
-    ],
-)
-def test_label_values_that_kubernetes_refuses(text: str, instead: str) -> None:
+@pytest.mark.parametrize("text", ["MTT S4000", "-x-", "x" * 64, "a/b", "x\n", "曦云"])
+def test_label_values_that_kubernetes_refuses(text: str) -> None:
     assert not is_label_value(text)
-    with pytest.raises(IdError) as refusal:
-        label_value(text)
-    assert (refusal.value.code, refusal.value.instead) == ("id_label_value", instead)
 
 
-@pytest.mark.parametrize("build", [pod_uid, card_uuid])
-def test_uids_are_opaque_but_never_blank(build: Callable[[str], str]) -> None:
-    assert build("GPU-2c1b2f6e-0e8e-1d1f") == "GPU-2c1b2f6e-0e8e-1d1f"
-    assert build("0123456789abcdef0123456789abcdef") == "0123456789abcdef0123456789abcdef"
+def test_uuids_are_opaque_but_never_blank() -> None:
+    assert card_uuid("GPU-2c1b2f6e-0e8e-1d1f") == "GPU-2c1b2f6e-0e8e-1d1f"
+    assert card_uuid("0123456789abcdef0123456789abcdef") == "0123456789abcdef0123456789abcdef"
     for text in ("", " ", "a b", "a\n", "é", "x" * 254):
         with pytest.raises(IdError, match="printable ASCII"):
-            build(text)
+            card_uuid(text)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from tangram.units.memory import (
     GIB,
     KIB,
     MIB,
-    SGPU_MEMORY_UNIT,
     Bytes,
     MemorySizeError,
     ceil_mib,
@@ -17,7 +16,6 @@ from tangram.units.memory import (
     memory_text,
     parse_memory,
     rough_memory_text,
-    whole_512mib_units,
 )
 
 sizes = st.integers(0, 2**50).map(Bytes)
@@ -27,7 +25,6 @@ counts = st.integers(0, 10**9)
 @given(counts)
 def test_whole_counts_of_a_unit_come_back_unchanged(count: int) -> None:
     assert floor_mib(from_mib(count)) == ceil_mib(from_mib(count)) == count
-    assert whole_512mib_units(from_512mib_units(count)) == count
     assert from_gib(count) == from_mib(count * 1024)
 
 
@@ -39,18 +36,6 @@ def test_floor_never_offers_more_and_ceil_never_needs_less(size: Bytes) -> None:
 
 def test_thirty_two_sgpu_memory_units_are_sixteen_gib() -> None:
     assert from_512mib_units(32) == from_gib(16)
-
-
-@pytest.mark.parametrize("size", [1, SGPU_MEMORY_UNIT - 1, SGPU_MEMORY_UNIT + MIB, -SGPU_MEMORY_UNIT])
-def test_a_size_between_two_sgpu_memory_units_is_refused(size: int) -> None:
-    with pytest.raises(MemorySizeError, match="whole multiple of 512 MiB") as refusal:
-        whole_512mib_units(Bytes(size))
-    assert refusal.value.code == "memory_not_512mib"
-
-
-def test_the_refused_size_is_answered_with_the_next_larger_legal_one() -> None:
-    with pytest.raises(MemorySizeError, match=r"; write 1\.5 GiB$"):
-        whole_512mib_units(Bytes(from_gib(1) + 1))
 
 
 def test_a_negative_count_is_refused() -> None:

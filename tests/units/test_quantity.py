@@ -176,9 +176,8 @@ def test_equal_values_are_one_dictionary_key_however_they_are_written() -> None:
     assert Quantity.parse("1") != 1
 
 
-def test_quantities_are_built_from_whole_and_milli_numbers() -> None:
+def test_quantities_are_built_from_whole_numbers() -> None:
     assert Quantity.whole(2000) == Quantity.parse("2k")
-    assert Quantity.milli(1500) == Quantity.parse("1.5")
     assert repr(Quantity.whole(2**20, Format.BINARY_SI)) == "Quantity('1Mi')"
     assert [Quantity.whole(number).sign for number in (-3, 0, 3)] == [-1, 0, 1]
 

@@ -10,11 +10,10 @@ import pytest
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
-from tangram.model.requests import AskKind, Request
-from tangram.model.verdicts import CardRule, CardVerdict, NodeRule, NodeVerdict
-from tangram.units.ids import CardUuid, NodeName
+from tangram.model.requests import Request
+from tangram.units.ids import CardUuid
 from tangram.vendors.admission import admit
-from tangram.wire import events, hami, reasons
+from tangram.wire import hami
 from tangram.wire.binding import BindingWrites, binding_writes, lock_value
 from tangram.wire.koordinator.device import read_device
 from tangram.wire.nodes import read_node
@@ -121,59 +120,6 @@ def test_a_pod_bound_by_hami_is_read_back_as_the_holder_of_its_cards(capture: Js
     tenant = read_tenant(captured_pod(capture, {**asked, **written(capture)}, node.name), node)
     assert isinstance(tenant, Tenant)
     assert tenant.allocation == allocation
-
-
-@pytest.mark.parametrize("capture", PLACED, ids=name_of)
-def test_hamis_success_events_are_reproduced(capture: Json) -> None:
-    said = {reason: text for _, reason, text, _ in cast("list[list[str]]", capture["events"])}
-    node = NodeName(str(capture["node"]))
-    text = said["FilteringSucceed"]
-    listed = text.rpartition("(")[2].rstrip(")").split(",")
-    scores = [(NodeName(name), float(score)) for name, _, score in (each.partition(":") for each in listed)]
-    assert events.filtering_succeeded(node, scores, 5 - len(scores)) == text
-    assert events.binding_succeeded(asked_pod(capture).ref, node) == said["BindingSucceed"]
-
-
-def failing(node: str, *rules: CardRule) -> NodeVerdict:
-    cards = tuple(CardVerdict(CardUuid(f"GPU-{at}"), at, rule) for at, rule in enumerate(rules))
-    return NodeVerdict(
-        node=NodeName(node), rule=NodeRule.CARDS if rules else NodeRule.NO_SUCH_CARDS, cards=cards
-    )
-
-
-def test_hamis_reasons_for_a_pod_that_is_too_big_are_reproduced() -> None:
-    capture = next(each for each in PLACEMENTS if each["pod"] == "s8-too-big")
-    said = [
-        text
-        for _, reason, text, _ in cast("list[list[str]]", capture["events"])
-        if reason == "FilteringFailed"
-    ]
-    (ask,) = requested(asked_pod(capture)).containers[0].asks
-    verdicts = [
-        failing("sgpu-a", *[CardRule.QOS] * 3, CardRule.MEMORY),
-        failing("sgpu-b", *[CardRule.QOS] * 2, *[CardRule.MEMORY] * 2),
-        *[failing(name) for name in ("gpu-a", "gpu-b", "mt-a")],
-    ]
-    texts = {each.node: reasons.node_text(each, ask.vendor, ask.kind) for each in verdicts}
-    condition = str(cast("list[str]", capture["condition"])[0])
-    assert (
-        f"1 {texts[NodeName('sgpu-a')]}, 1 {texts[NodeName('sgpu-b')]}, 3 {texts[NodeName('mt-a')]}."
-        in condition
-    )
-    words = {each.node: reasons.words_of(each, ask.vendor, ask.kind) for each in verdicts}
-    ours = events.filtering_failed(words)
-    assert set(said) <= set(ours)
-    # HAMi leaves these nodes out of its events; ours are complete.
-    assert set(ours) - set(said) == {"3 nodes NodeInsufficientDevice(gpu-a,gpu-b,mt-a)"}
-
-
-def test_hamis_reasons_for_nine_cards_are_reproduced() -> None:
-    capture = next(each for each in PLACEMENTS if each["pod"] == "g4-nine")
-    (ask,) = requested(asked_pod(capture)).containers[0].asks
-    assert ask.kind is AskKind.WHOLE
-    texts = {reasons.node_text(failing(name), ask.vendor, ask.kind) for name in nodes()}
-    assert texts == {"NodeInsufficientDevice"}
-    assert f"5 {texts.pop()}." in str(cast("list[str]", capture["condition"])[0])
 
 
 # --- Koordinator --------------------------------------------------------------------------------------------------

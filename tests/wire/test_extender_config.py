@@ -2,7 +2,7 @@
 
 import pytest
 
-from tangram.vendors.renaming import names_in_use, usual_names
+from tangram.vendors.renaming import usual_names
 from tangram.wire.extender_config import (
     ADVERTISED,
     ClientFiles,
@@ -42,7 +42,7 @@ def test_what_koordinators_manager_announces_is_counted() -> None:
 def test_renamed_resources_stand_under_the_clusters_names() -> None:
     renamed = {"corp.example/share": "metax-tech.com/sgpu", "corp.example/core": "metax-tech.com/vcore"}
     entry = extender_entry(URL, renamed=renamed)
-    assert sorted(managed(entry)) == sorted(names_in_use(renamed))
+    assert sorted(managed(entry)) == sorted({*usual_names()} - {*renamed.values()} | {*renamed})
     assert "corp.example/share" not in ignored(entry)
     assert "corp.example/core" in ignored(entry)
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tangram.model.nodes import Node
 from tangram.units.memory import Bytes
-from tangram.wire import hami, loose, metax_allocated, metax_listing, metax_topology, mthreads, nodelock
-from tangram.wire.card_numbers import decode_numbers
+from tangram.wire import hami, loose, metax_allocated, metax_listing, metax_topology, nodelock
 from tangram.wire.errors import WireError
 from tangram.wire.inventory import INVENTORY, decode_inventory
 from tangram.wire.koordinator import names
@@ -22,7 +21,6 @@ from tangram.wire.koordinator.device_info import decode_device_infos
 from tangram.wire.koordinator.hints import read_hints
 from tangram.wire.koordinator.node_resources import node_resources
 from tangram.wire.koordinator.partitions import decode_partitions
-from tangram.wire.moments import bound_at
 from tangram.wire.nodes import read_node
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import Unnamed, read_tenant
@@ -167,10 +165,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "given cards": metax_allocated.decode_given,
     "listing": metax_listing.decode_listing,
     "figures": lambda text: metax_topology.decode_figures(text, metax_topology.SCORES),
-    "zones": metax_topology.decode_zones,
-    "card numbers": lambda text: decode_numbers(text, mthreads.GPU_INDEX),
-    "time of bind": lambda text: bound_at({metax_allocated.PREDICATE_TIME: text}),
-    "card count": mthreads.decode_card_count,
     "inventory": decode_inventory,
     "device-info": decode_device_infos,
     "device-allocated": decode_allocated,

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tangram.model.cards import CardMode, Vendor
-from tangram.vendors.settings import DEFAULT_SETTINGS
 from tangram.wire.errors import WireError
 from tangram.wire.hami_device_config import HamiDeviceConfig, read_hami_device_config
 from tangram.wire.nodes import read_node
@@ -48,7 +47,6 @@ def refusal(text: str) -> str:
 
 def test_the_file_as_it_is_shipped_changes_nothing() -> None:
     assert read(AS_SHIPPED) == HamiDeviceConfig()
-    assert read(AS_SHIPPED).settings == DEFAULT_SETTINGS
 
 
 def test_a_file_about_other_vendors_changes_nothing() -> None:
@@ -65,7 +63,6 @@ def test_renamed_resources_are_known_by_both_names() -> None:
         "corp.example/core": "metax-tech.com/vcore",
         "corp.example/moore": "mthreads.com/vgpu",
     }
-    assert config.settings.renamed == config.renamed
 
 
 @pytest.mark.parametrize("word", ["true", '"true"', '"True"'])
@@ -84,7 +81,6 @@ def test_zones_are_switched_on_however_a_chart_quotes_it(word: str) -> None:
 def test_memory_per_card_is_a_number_or_a_list(written: str, sizes: tuple[int, ...]) -> None:
     config = read(f"mthreads: {{memoryPerCard: {written}}}")
     assert config.mthreads_memory_per_card == sizes
-    assert config.settings.mthreads_memory_per_card == sizes
 
 
 def test_an_empty_name_is_the_usual_one() -> None:
@@ -200,4 +196,3 @@ def test_any_document_is_a_configuration_or_one_readable_sentence(document: dict
         sentence = error.sentence
     assert "\n" not in sentence
     assert len(set(config.renamed.values())) == len(config.renamed)
-    assert config.settings.renamed == config.renamed

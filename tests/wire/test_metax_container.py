@@ -1,14 +1,12 @@
 """The one variable by which a MetaX container learns of its slices."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tangram.model.grants import GrantedSlice
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes, from_gib, from_mib
 from tangram.wire.errors import WireError
-from tangram.wire.metax_container import SLICES, aliases_in, slice_environment
+from tangram.wire.metax_container import SLICES, slice_environment
 
 FOUR_GIB = from_gib(4)
 
@@ -30,17 +28,6 @@ def test_several_are_joined_by_commas_in_their_order() -> None:
     assert text == (
         "sgpu=0000:10:00.0#2;compute=25;vram=4096;alias=b,sgpu=0000:20:00.0#0;compute=25;vram=512;alias=a"
     )
-
-
-@given(st.lists(st.from_regex(r"tangram-[0-9a-f]{22}", fullmatch=True), min_size=1, max_size=5))
-def test_the_names_are_read_back(names: list[str]) -> None:
-    text = slice_environment([("0000:10:00.0", part(name)) for name in names])[SLICES]
-    assert aliases_in(text) == tuple(names)
-
-
-@pytest.mark.parametrize("text", ["", ";", "nonsense", "sgpu=x#1;compute=1", "alias", ","])
-def test_texts_without_a_name_have_none(text: str) -> None:
-    assert aliases_in(text) == ()
 
 
 @pytest.mark.parametrize("name", ["", "a;b", "a,b", "a#b", "a=b"])

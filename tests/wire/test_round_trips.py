@@ -10,7 +10,6 @@ from tangram.model.topology import Link, LinkKind, PcieLevel, Topology
 from tangram.units.ids import CardUuid, Namespace, NodeName, PodName
 from tangram.units.memory import Bytes
 from tangram.wire import hami, metax_allocated, metax_listing, metax_topology, nodelock
-from tangram.wire.card_numbers import decode_numbers, encode_numbers
 from tangram.wire.hami import HeldCard
 from tangram.wire.inventory import Inventory, decode_inventory, encode_inventory
 from tangram.wire.koordinator.allocated import AllocatedDevice, decode_allocated, encode_allocated
@@ -33,7 +32,6 @@ from tangram.wire.koordinator.device_info import (
 from tangram.wire.koordinator.partitions import Partition, decode_partitions, encode_partitions
 from tangram.wire.metax_allocated import GivenCard
 from tangram.wire.metax_listing import ListedCard
-from tangram.wire.metax_topology import LinkZone
 from tangram.wire.nodelock import LockHolder, NodeLock
 
 INT32 = st.integers(0, 2**31 - 1)
@@ -60,15 +58,6 @@ LISTED_CARDS = st.builds(
     healthy=st.booleans(),
     qos_policy=TEXT,
     link_zone=INT32,
-)
-ZONES = st.builds(
-    LinkZone,
-    name=TEXT,
-    kind=TEXT,
-    weight=st.none() | st.integers(-(10**9), 10**9),
-    capacity=INT32,
-    allocatable=INT32,
-    available=INT32,
 )
 PLACES = st.builds(DevicePlace, st.integers(-1, 64), st.integers(-1, 64), TEXT, TEXT)
 CONDITIONS = st.builds(
@@ -212,16 +201,6 @@ def test_node_listings(cards: list[ListedCard]) -> None:
 def test_published_figures(figures: dict[int, int]) -> None:
     written = metax_topology.encode_figures(figures.items())
     assert metax_topology.decode_figures(written, metax_topology.SCORES) == tuple(sorted(figures.items()))
-
-
-@given(st.lists(ZONES, max_size=4).map(tuple))
-def test_link_zones(zones: tuple[LinkZone, ...]) -> None:
-    assert metax_topology.decode_zones(metax_topology.encode_zones(zones)) == zones
-
-
-@given(st.lists(SMALL, min_size=1, max_size=8).map(tuple))
-def test_card_numbers(numbers: tuple[int, ...]) -> None:
-    assert decode_numbers(encode_numbers(numbers, "key"), "key") == numbers
 
 
 @given(inventories())

@@ -39,11 +39,6 @@ class ServingIdentity:
     def shown(self) -> Pair | None:
         return None if self._shown is None else self._shown[0]
 
-    @property
-    def until(self) -> dt.datetime | None:
-        """When what is shown expires."""
-        return self._until
-
     def context(self) -> ssl.SSLContext:
         """For the next connection. Raises `CertificateError` as long as there is nothing to show."""
         if self._shown is None:

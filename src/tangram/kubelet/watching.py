@@ -49,11 +49,6 @@ class FolderWatch:
         self._file: int | None = None
         self._look: asyncio.TimerHandle | None = None
 
-    @property
-    def told_by_kernel(self) -> bool:
-        """Whether changes are told as they happen; otherwise listeners look all the time."""
-        return self._file is not None
-
     def listen(self, told: Callable[[], None]) -> Callable[[], None]:
         """Call `told` after every change, and at times for nothing. Returns what ends it. Needs a running loop."""
         self._listeners.append(told)

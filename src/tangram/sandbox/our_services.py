@@ -33,6 +33,7 @@ from tangram.services.scheduler.settings import (
 )
 from tangram.wire import kubescheduler_config
 from tangram.wire.extender_config import ClientFiles, extender_entry, scheduler_configuration
+from tangram.wire.trust_policy import service_account
 
 MANAGER: Final = "tangram-sandbox"
 IDENTITY: Final = socket.gethostname()
@@ -70,8 +71,8 @@ async def start_scheduler(
         outside=Address(LOOPBACK, port),
         certificate=CertificateFiles(pair.certificate, pair.key),
         client_authority=client_authority,
-        account=f"system:serviceaccount:{accounts.NAMESPACE}:{accounts.SCHEDULER}",
-        agents=(f"system:serviceaccount:{accounts.NAMESPACE}:{accounts.AGENT}",),
+        account=service_account(accounts.NAMESPACE, accounts.SCHEDULER),
+        agents=(service_account(accounts.NAMESPACE, accounts.AGENT),),
     )
     api = await stack.enter_async_context(Api(connection, agent=COMPONENT))
     scheduler = Scheduler(settings, api)

@@ -30,7 +30,7 @@ from tangram.sandbox.apiserver.server import LIFE, is_free, make_certificate
 from tangram.sandbox.card_sockets import card_sockets
 from tangram.sandbox.ending import ended_by
 from tangram.sandbox.failures import NotStarted
-from tangram.sandbox.folder import Folder, taking, write_pair, write_private
+from tangram.sandbox.folder import Folder, write_pair, write_private
 from tangram.sandbox.kinds import install_kinds
 from tangram.sandbox.kubeconfig import kubeconfig_text, port_in
 from tangram.sandbox.nodes.described import MachineDescription
@@ -72,14 +72,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     doors: Doors
     scheduler: Scheduler
     supervisor: Supervisor
-
-
-@asynccontextmanager
-async def sandbox(options: Options, supervisor: Supervisor, say: Say) -> AsyncGenerator[Sandbox]:
-    """Everything in a folder of its own, until the block ends. Raises what `sandbox_in` raises."""
-    with taking(options.folder) as folder:
-        async with sandbox_in(folder, options, supervisor, say) as box:
-            yield box
 
 
 @asynccontextmanager

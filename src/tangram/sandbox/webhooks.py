@@ -12,6 +12,7 @@ from typing import Final
 from tangram.kube.api import Api
 from tangram.kube.objects import Object
 from tangram.sandbox.our_services import MANAGER
+from tangram.wire.trust_policy import guarded_requests
 
 NAME: Final = "tangram-scheduler"
 _GROUP: Final = "admissionregistration.k8s.io"
@@ -19,6 +20,13 @@ _OUTSIDE_THE_SYSTEM: Final = {
     "key": "kubernetes.io/metadata.name",
     "operator": "NotIn",
     "values": ["kube-system"],
+}
+_NEW_PODS: Final = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+    "scope": "Namespaced",
 }
 _NOT_IGNORED: Final = {"key": "hami.io/webhook", "operator": "NotIn", "values": ["ignore"]}
 
@@ -37,7 +45,7 @@ def _mutating(url: str, bundle: str) -> Object:
         {
             "name": "pods.tangram.dev",
             "clientConfig": {"url": f"{url}/webhook", "caBundle": bundle},
-            "rules": [_rule(["CREATE"], ["pods"])],
+            "rules": [_NEW_PODS],
             "namespaceSelector": {"matchExpressions": [_OUTSIDE_THE_SYSTEM, _NOT_IGNORED]},
             "objectSelector": {"matchExpressions": [_NOT_IGNORED]},
             "failurePolicy": "Fail",
@@ -53,11 +61,7 @@ def _validating(url: str, bundle: str) -> Object:
         {
             "name": "allocations.tangram.dev",
             "clientConfig": {"url": f"{url}/guard", "caBundle": bundle},
-            "rules": [
-                _rule(["CREATE", "UPDATE"], ["pods"]),
-                _rule(["UPDATE"], ["pods/status"]),
-                _rule(["CREATE"], ["pods/binding", "bindings"]),
-            ],
+            "rules": guarded_requests(),
             "namespaceSelector": {"matchExpressions": [_OUTSIDE_THE_SYSTEM]},
             # An installation has to weigh this; here the webhook is away only when everything is.
             "failurePolicy": "Fail",
@@ -73,14 +77,4 @@ def _configuration(kind: str, webhook: Object) -> Object:
         "kind": kind,
         "metadata": {"name": NAME},
         "webhooks": [webhook | usual],
-    }
-
-
-def _rule(operations: list[str], resources: list[str]) -> Object:
-    return {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": operations,
-        "resources": resources,
-        "scope": "Namespaced",
     }

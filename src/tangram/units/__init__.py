@@ -1,4 +1,4 @@
-"""Quantities, memory sizes, percents, durations and identifiers.
+"""Quantities, memory sizes, durations and identifiers.
 
 The lowest layer: it imports nothing of ours and nothing of anyone else's.
 Import the module you need (`from tangram.units import memory`); this package

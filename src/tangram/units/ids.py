@@ -66,26 +66,12 @@ def namespace(text: str) -> Namespace:
     return Namespace(text)
 
 
-def label_value(text: str) -> str:
-    """The text if it may be a label's value, or a refusal."""
-    if not is_label_value(text):
-        legal = (
-            f"a label value is at most {LONGEST_LABEL} of A-Z, a-z, 0-9, '-', '_' and '.', "
-            "with a letter or digit at both ends"
-        )
-        likely = re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:LONGEST_LABEL].strip("-_.")
-        raise IdError("id_label_value", text, legal, likely or "a value such as C500")
-    return text
-
-
-def pod_uid(text: str) -> PodUid:
-    """The text as a pod's UID; only blank or unprintable texts are refused, as UIDs are opaque."""
-    return PodUid(_opaque(text, "a pod UID"))
-
-
 def card_uuid(text: str) -> CardUuid:
     """The text as a card's UUID; only blank or unprintable texts are refused, as vendors differ."""
-    return CardUuid(_opaque(text, "a card UUID"))
+    if _OPAQUE_ID.fullmatch(text) is None:
+        legal = "a card UUID is 1 to 253 printable ASCII characters without spaces"
+        raise IdError("id_opaque", text, legal, "the id exactly as it was reported")
+    return CardUuid(text)
 
 
 def pci_bus_id(text: str) -> PciBusId:
@@ -124,13 +110,6 @@ def _subdomain(text: str, kind: str) -> str:
             "with a letter or digit at both ends of every part"
         )
         raise IdError("id_name", text, legal, _likely(text, LONGEST_SUBDOMAIN, r"[^a-z0-9.]+"))
-    return text
-
-
-def _opaque(text: str, kind: str) -> str:
-    if _OPAQUE_ID.fullmatch(text) is None:
-        legal = f"{kind} is 1 to 253 printable ASCII characters without spaces"
-        raise IdError("id_opaque", text, legal, "the id exactly as it was reported")
     return text
 
 

@@ -66,20 +66,6 @@ def ceil_mib(size: Bytes) -> int:
     return -(-size // MIB)
 
 
-def whole_512mib_units(size: Bytes) -> int:
-    """The number of `sgpu-memory` units that is exactly this size.
-
-    Refuses any other size: rounding it down would starve a container that was promised
-    more, rounding it up would charge for memory nobody asked for.
-    """
-    units, rest = divmod(size, SGPU_MEMORY_UNIT)
-    if rest or size < 0:
-        nearest = memory_text(from_512mib_units(max(1, units + bool(rest))))
-        legal = "a size in units of 512 MiB is a whole multiple of 512 MiB"
-        raise MemorySizeError("memory_not_512mib", f"{size} bytes", legal, nearest)
-    return units
-
-
 def parse_memory(text: str) -> Bytes:
     """Read a size as people write it in our own files: "64Gi", "64 GiB", "65536MiB".
 

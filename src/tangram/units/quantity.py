@@ -53,10 +53,6 @@ class Quantity:
     def whole(number: int, written_as: Format = Format.DECIMAL_SI) -> "Quantity":
         return Quantity(number * NANOS_PER_ONE, written_as)
 
-    @staticmethod
-    def milli(number: int, written_as: Format = Format.DECIMAL_SI) -> "Quantity":
-        return Quantity(number * _NANOS_PER_MILLI, written_as)
-
     @property
     def is_integer(self) -> bool:
         return self.nanos % NANOS_PER_ONE == 0

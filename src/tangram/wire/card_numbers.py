@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tangram.wire import loose
-from tangram.wire.errors import WireError, shown
+from tangram.wire.errors import WireError
 
 
 def encode_numbers(numbers: Iterable[int], key: str) -> str:
@@ -14,14 +13,3 @@ def encode_numbers(numbers: Iterable[int], key: str) -> str:
     if not listed or min(listed) < 0:
         raise WireError("numbers-unwritable", f"{key} needs the number of every card that was given")
     return ",".join(map(str, listed))
-
-
-def decode_numbers(written: str, key: str) -> tuple[int, ...]:
-    """The numbers as listed. Raises `WireError` for anything that is no comma list of them."""
-    numbers = tuple(loose.integer(part) for part in written.split(",") if part.strip())
-    known = tuple(number for number in numbers if number is not None and number >= 0)
-    if not known or len(known) != len(numbers):
-        raise WireError(
-            "numbers-malformed", f"{key} is {shown(written)}: it is a comma list such as 0 or 3,2"
-        )
-    return known

@@ -76,16 +76,6 @@ def qualified_name(kind: str, device: str) -> str:
     return f"{kind}={device}"
 
 
-def split_qualified_name(name: str) -> tuple[str, str]:
-    """Kind and device of a qualified name. Raises `WireError`."""
-    kind, equals, device = name.partition("=")
-    if not equals:
-        raise WireError("cdi-name", f"{shown(name)} is no CDI device name: it is written vendor/class=device")
-    _split_kind(kind)
-    _check_device_name(device)
-    return kind, device
-
-
 def spec_file_name(kind: str, owner: str) -> str:
     """The name of a spec file that lives as long as its owner, such as a container. Raises `WireError`."""
     vendor, device_class = _split_kind(kind)

@@ -6,8 +6,7 @@ nodes that simply have too few cards. Here every failing node is counted, a few 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 from typing import Final
 
@@ -24,25 +23,17 @@ MOST_NAMES = 10
 OTHER_REASONS: Final = "other reasons"
 
 
-def filtering_succeeded(chosen: NodeName, fitting: Sequence[tuple[NodeName, float]], not_fitting: int) -> str:
-    """`fitting` has the score of every node that would do, the best last as HAMi sorts them."""
-    # The best ones are the interesting ones, so what is left out is left out at the front.
-    named = [f"{node}:{score:.2f}" for node, score in fitting[-MOST_NAMES:]]
-    listed = _bounded(named, len(fitting))
-    return f"find fit node({chosen}), {not_fitting} nodes not fit, {len(fitting)} nodes fit({listed})"
-
-
-def filtering_failed(words: Mapping[NodeName, Iterable[str]]) -> tuple[str, ...]:
-    """One text per reason word, most frequent first, and one that counts the nodes."""
-    by_word: dict[str, list[NodeName]] = {}
-    for node, of_node in words.items():
-        for word in dict.fromkeys(of_node):
-            by_word.setdefault(word, []).append(node)
-    return failures_by_word(by_word, len(words))
+def filtering_succeeded(
+    chosen: NodeName, best: Sequence[tuple[NodeName, float]], fitting: int, not_fitting: int
+) -> str:
+    """Nodes that fit with their scores, best last as HAMi sorts them; `best` has the best of them first."""
+    named = [f"{node}:{score:.2f}" for node, score in reversed(best[:MOST_NAMES])]
+    listed = _bounded(named, fitting)
+    return f"find fit node({chosen}), {not_fitting} nodes not fit, {fitting} nodes fit({listed})"
 
 
 def failures_by_word(by_word: Mapping[str, Sequence[NodeName]], nodes: int) -> tuple[str, ...]:
-    """The same for nodes that are sorted by word already; `nodes` is how many failed in all."""
+    """One text per reason word with the nodes that met it, most frequent first, and one that counts all `nodes`."""
     ordered = sorted(by_word.items(), key=lambda each: (-len(each[1]), each[0]))
     texts = [
         f"{len(met)} nodes {word}({_bounded(nsmallest(MOST_NAMES, met), len(met))})"
@@ -61,17 +52,11 @@ def node_missing(node: NodeName) -> str:
     return f"failed to get node {node}"
 
 
-def failed_nodes(texts: Mapping[NodeName, str]) -> dict[NodeName, str]:
-    """A reason for every failing node with at most `MOST_REASONS` distinct ones.
-
-    kube-scheduler joins all distinct reasons into one condition message, so the rarest are given a common one.
-    """
-    kept = kept_texts(Counter(texts.values()))
-    return {node: text if text in kept else OTHER_REASONS for node, text in texts.items()}
-
-
 def kept_texts(times: Mapping[str, int]) -> frozenset[str]:
-    """Those of the reasons that are told apart, given how many nodes have each."""
+    """The reasons that stay distinct, given how many nodes have each; the others become `OTHER_REASONS`.
+
+    kube-scheduler joins all distinct reasons into one condition message, so there are at most `MOST_REASONS`.
+    """
     if len(times) <= MOST_REASONS:
         return frozenset(times)
     frequent = sorted(times, key=lambda text: (-times[text], text))

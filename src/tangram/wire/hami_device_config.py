@@ -16,7 +16,6 @@ import msgspec
 from tangram.vendors.metax import names as metax
 from tangram.vendors.mthreads import names as mthreads
 from tangram.vendors.renaming import usual_names
-from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 from tangram.wire import loose
 from tangram.wire.errors import WireError, shown
 
@@ -55,11 +54,6 @@ class HamiDeviceConfig(msgspec.Struct, frozen=True, kw_only=True):
     zone_aware: bool = False
     mthreads_memory_per_card: tuple[int, ...] | None = None
     """In units of 512 MiB; `None` where the file does not say, and the cards of the cluster tell."""
-
-    @property
-    def settings(self) -> AdmissionSettings:
-        sizes = self.mthreads_memory_per_card or DEFAULT_SETTINGS.mthreads_memory_per_card
-        return AdmissionSettings(mthreads_memory_per_card=sizes, renamed=self.renamed)
 
 
 def read_hami_device_config(document: object) -> HamiDeviceConfig:

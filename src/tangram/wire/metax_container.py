@@ -24,16 +24,6 @@ def slice_environment(given: Sequence[tuple[str, GrantedSlice]]) -> dict[str, st
     return {SLICES: ",".join(_entry(bdf, part) for bdf, part in given)}
 
 
-def aliases_in(environment: str) -> tuple[str, ...]:
-    """The names of the slices in a `METAX_SGPUS` value, in order."""
-    return tuple(
-        field.removeprefix("alias=")
-        for entry in environment.split(",")
-        for field in entry.split(";")
-        if field.startswith("alias=")
-    )
-
-
 def _entry(bdf: str, part: GrantedSlice) -> str:
     for text in (bdf, part.name):
         if not text or _SEPARATORS.intersection(text):

@@ -1,4 +1,4 @@
-"""What MetaX's plugin publishes about links: figures per request size, and zones.
+"""What MetaX's plugin publishes about links: figures per request size, which are read too, and zones.
 
 The figures are a JSON object from number of cards to an integer, up to the number of cards free right now. A peer
 reads a missing or unreadable figure as 0, the best loss there is, and so prefers the node it knows least about; here
@@ -7,7 +7,7 @@ unreadable is an error and missing stays missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -72,17 +72,6 @@ def encode_zones(zones: Sequence[LinkZone]) -> str:
     return jsontext.compact({"zones": [_zone_object(zone) for zone in zones]}, ZONES)
 
 
-def decode_zones(written: str) -> tuple[LinkZone, ...]:
-    """The zone list. Raises `WireError` when it is none; a zone that does not mention whole cards has none."""
-    found = jsontext.parse(written, ZONES)
-    rows = loose.members(found).get("zones")
-    if not loose.is_object(found) or (rows is not None and not loose.is_list(rows)):
-        raise WireError(
-            "zones-malformed", f"{ZONES} is {shown(written)}: it is an object with a list of zones"
-        )
-    return tuple(_read_zone(row) for row in loose.elements(rows))
-
-
 def _zone_object(zone: LinkZone) -> dict[str, object]:
     attributes = [] if zone.weight is None else [{"name": _WEIGHT, "value": str(zone.weight)}]
     amounts = {
@@ -96,28 +85,3 @@ def _zone_object(zone: LinkZone) -> dict[str, object]:
         "attributes": attributes,
         "resources": [{"name": names.GPU, **amounts}],
     }
-
-
-def _read_zone(row: object) -> LinkZone:
-    zone = loose.members(row)
-    weight = _named(zone.get("attributes"), _WEIGHT).get("value")
-    amounts = _named(zone.get("resources"), names.GPU)
-
-    def amount(name: str) -> int:
-        return loose.integer(amounts.get(name)) or 0
-
-    return LinkZone(
-        name=loose.text(zone.get("name")),
-        kind=loose.text(zone.get("type")),
-        weight=loose.integer(weight),
-        capacity=amount("capacity"),
-        allocatable=amount("allocatable"),
-        available=amount("available"),
-    )
-
-
-def _named(rows: object, name: str) -> Mapping[str, object]:
-    for row in loose.elements(rows):
-        if loose.members(row).get("name") == name:
-            return loose.members(row)
-    return {}

@@ -21,7 +21,6 @@ NODE_LOCK: Final = "hami.io/mutex.lock"
 OWNER: Final = "tangram.dev/lock-owner"
 """On the node: the UID of the pod that a lock was taken for, and that lock."""
 
-_NANOSECONDS = 10**9
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
 )

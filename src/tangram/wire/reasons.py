@@ -6,12 +6,9 @@ words it lacks are ours and are built the same way. `engine.wording` says the sa
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-
 from tangram.model.cards import Vendor
 from tangram.model.requests import AskKind
-from tangram.model.verdicts import CardRule, NodeRule, NodeVerdict
+from tangram.model.verdicts import CardRule, NodeRule
 
 _CARD_WORDS = {
     CardRule.VENDOR: "CardTypeMismatch",
@@ -47,7 +44,6 @@ _NODE_WORDS = {
     NodeRule.CARDS: "NodeUnfitPod",
     NodeRule.SCOPE: "NodeTopologyScopeMismatch",
 }
-_NOT_OF_THE_NODE = (CardRule.ABSENT, CardRule.VENDOR)
 
 
 def card_word(rule: CardRule, vendor: Vendor, kind: AskKind) -> str:
@@ -60,20 +56,3 @@ def card_word(rule: CardRule, vendor: Vendor, kind: AskKind) -> str:
 def node_word(rule: NodeRule) -> str:
     """The word for a node's failed rule."""
     return _NODE_WORDS[rule]
-
-
-def words_of(verdict: NodeVerdict, vendor: Vendor, kind: AskKind) -> Mapping[str, int]:
-    """How many cards failed for each word; 0 for a word that is about the node itself."""
-    if verdict.rule is not NodeRule.CARDS:
-        return {node_word(verdict.rule): 0}
-    words = Counter(
-        card_word(card.rule, vendor, kind) for card in verdict.cards if card.rule not in _NOT_OF_THE_NODE
-    )
-    return words or {node_word(NodeRule.NO_SUCH_CARDS): 0}
-
-
-def node_text(verdict: NodeVerdict, vendor: Vendor, kind: AskKind) -> str:
-    """Why a node fails: `3/8 CardInsufficientMemory, 5/8 CardTimeSlicingExhausted`, out of the vendor's cards there."""
-    words = words_of(verdict, vendor, kind)
-    cards = sum(words.values())
-    return ", ".join(sorted(f"{count}/{cards} {word}" if count else word for word, count in words.items()))

@@ -1,4 +1,4 @@
-"""Who may say which cards a pod holds, as a ValidatingAdmissionPolicy that the API server itself enforces.
+"""Who may say which cards a pod holds: the accounts, the requests that are looked at, and the words of a refusal.
 
 Pod annotations are writable by whoever may write the pod, and an allocation is money. There are four ways to write
 one: `pods`, `pods/status`, `pods/binding` and `bindings`; a rule that leaves one out stops nobody. The scheduler and
@@ -6,8 +6,9 @@ its peers may write anywhere. An agent may write on pods of the node that its to
 states since Kubernetes 1.30; where it does not, an agent that must write is listed as a peer. Nobody else may add,
 change or remove, whatever other rights they have. Annotations of nodes are not guarded: tenants cannot write nodes.
 
-`services.scheduler.guarding` is the same rule for clusters without such policies; an end-to-end test holds the two
-together.
+The charts state the rule as a ValidatingAdmissionPolicy, which the API server itself enforces;
+`services.scheduler.guarding` is the same rule as a webhook for clusters without such policies. An end-to-end test holds
+the two together.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-
-from tangram.wire.admission_policy import literals, policy_manifests, validation
-from tangram.wire.allocation_keys import ANNOTATIONS, LABELS
 
 Object = dict[str, Any]
 
@@ -70,18 +68,6 @@ def guarded_requests() -> list[Object]:
     ]
 
 
-def trust_manifests(accounts: TrustedAccounts) -> list[Object]:
-    """The policy and its binding, for the whole cluster."""
-    return policy_manifests(
-        POLICY_NAME,
-        requests=guarded_requests(),
-        variables=_variables(accounts),
-        validations=[
-            validation("variables.touched.size() == 0 || variables.trusted", WRITERS, _message()),
-        ],
-    )
-
-
 def _requests(operations: Sequence[str], resources: Sequence[str]) -> Object:
     return {
         "apiGroups": [""],
@@ -90,40 +76,3 @@ def _requests(operations: Sequence[str], resources: Sequence[str]) -> Object:
         "resources": list(resources),
         "scope": "Namespaced",
     }
-
-
-def _variables(accounts: TrustedAccounts) -> list[Object]:
-    user = "request.userInfo.username"
-    own_node = (
-        f"{user} in {literals(accounts.agents)} && request.operation == 'UPDATE' && oldObject != null"
-        " && oldObject.spec.?nodeName.orValue('') != ''"
-        f" && request.userInfo.?extra[?'{NODE_OF_TOKEN}'].orValue([]) == [oldObject.spec.?nodeName.orValue('')]"
-    )
-    touched = " + ".join(
-        f"{literals(keys)}.filter(key, {_of('object', field)}[?key] != {_before(field)}[?key])"
-        f".map(key, '{word} ' + key)"
-        for word, field, keys in (("annotation", "annotations", ANNOTATIONS), ("label", "labels", LABELS))
-    )
-    return [
-        {"name": "touched", "expression": touched},
-        {"name": "trusted", "expression": f"{user} in {literals(accounts.everywhere)} || ({own_node})"},
-    ]
-
-
-def _of(thing: str, field: str) -> str:
-    return f"{thing}.metadata.?{field}.orValue({{}})"
-
-
-def _before(field: str) -> str:
-    return f"(oldObject == null ? {{}} : {_of('oldObject', field)})"
-
-
-def _message() -> str:
-    instead = (
-        f"(request.operation == 'UPDATE' ? '{INSTEAD_OF_UPDATING}' : "
-        # A field without a value is not there.
-        "request.resource.resource == 'bindings' || request.?subResource.orValue('') == 'binding' ? "
-        f"'{INSTEAD_OF_BINDING}' : "
-        f"'{INSTEAD_OF_CREATING}')"
-    )
-    return f"request.userInfo.username + ' writes ' + variables.touched.join(', ') + '; {WRITERS}; ' + {instead} + '.'"

@@ -16,7 +16,7 @@ from builders.charts.promql import Series
 from builders.clusters import metax_node, mthreads_node
 from builders.requests import request, run, slice_ask
 from builders.starts import inventory, metax, uuid
-from tangram.engine.frag import FragScores
+from tangram.engine.demand import Demand
 from tangram.engine.ledger import Ledger
 from tangram.engine.room import Room, room_of
 from tangram.model.devices import Figures, Slice
@@ -62,7 +62,7 @@ def _scheduler() -> bytes:
     run(ledger, request("slice", slice_ask(memory=from_gib(16), cores=60)))
     telemetry = SchedulerTelemetry(CollectorRegistry())
     room = Room()
-    for room in room_of(ledger, FragScores()):  # noqa: B007 - only the last one is whole
+    for room in room_of(ledger, Demand()):  # noqa: B007 - only the last one is whole
         pass
     telemetry.observe(lambda: SchedulerFigures(pending={"CardInsufficientMemory": 1}, room=room))
     quotas = [QuotaFigure("team", "limits.metax-tech.com/vmemory", 16, 64)]

@@ -80,7 +80,7 @@ def other(*part: int, qos: str = "best-effort", app_class: str = "") -> BoundPod
 SICK = inventory(metax(0, healthy=False))
 MIXED = inventory(metax(0), metax(1, CardMode.WHOLE))
 PER_POD = f'[[{{"uuid":"{uuid(0)}","compute":10,"vRam":4096}}]]'
-SMALL = {**limits(), "metax-tech.com/vmemory": "100Mi"}
+SMALL = {"metax-tech.com/sgpu": "1", "koordinator.sh/gpu-core": "10", "koordinator.sh/gpu-memory": "100Mi"}
 
 EXAMPLES: dict[StartCode, tuple[str, Callable[[], object]]] = {
     StartCode.START_WITHOUT_IDS: ("the kubelet names no id", lambda: named(ids=())),

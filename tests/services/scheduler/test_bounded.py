@@ -86,7 +86,7 @@ async def test_pods_that_nobody_hears_of_again_leave_nothing_behind() -> None:
         await ask_about(whole, stranger)
         assert all(count <= max(MOST, Times().promise) for count in kept(whole).values()), kept(whole)
     assert len(whole.verdicts) <= MOST_VERDICTS
-    assert whole.verdicts.bytes <= MOST_BYTES
+    assert whole.verdicts._bytes <= MOST_BYTES  # pyright: ignore[reportPrivateUsage] - what the bound is about
     whole.world.now += Times().long_promise
     whole.scheduler.state.reservations.expire()
     whole.world.now += Times().demotion

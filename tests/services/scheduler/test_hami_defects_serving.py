@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import gc
 import logging
 import sys
 from collections.abc import Awaitable, Callable
@@ -33,11 +34,15 @@ async def steps(work: Callable[[], Awaitable[Any]]) -> int:
         nonlocal calls
         calls += event == "call"
 
+    # Finalizers of what earlier tests left behind would be counted too.
+    gc.collect()
+    gc.disable()
     sys.setprofile(count)
     try:
         await work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return calls
 
 
@@ -61,7 +66,7 @@ async def test_b15_and_2506_a_node_with_a_long_name_is_bound_to(name: str) -> No
     assert all(len(value) <= 63 for value in world.pods["default", "p"]["metadata"]["labels"].values())
 
 
-@pytest.mark.parametrize(("age", "waits"), [(29, True), (31, False)])
+@pytest.mark.parametrize(("age", "waits"), [(15, True), (31, False)])
 async def test_b19_the_configured_life_of_a_lock_reaches_whoever_takes_it(
     tmp_path: Path,
     age: int,

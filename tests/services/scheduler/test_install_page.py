@@ -11,13 +11,14 @@ import pytest
 import yaml
 
 from builders.api_server import Object
+from builders.charts.policies import KINDS, trust_manifests
 from builders.commands import run
 from tangram.cli.app import app
 from tangram.engine.ledger import Ledger
 from tangram.services.scheduler.metrics_of_hami import QuotaFigure, hami_lines
 from tangram.services.scheduler.settings import SchedulerSettings
 from tangram.vendors.renaming import usual_names
-from tangram.wire.trust_policy import TrustedAccounts, guarded_requests, trust_manifests
+from tangram.wire.trust_policy import TrustedAccounts, guarded_requests
 
 DOCS = Path(__file__).parents[3] / "docs"
 INSTALL = (DOCS / "scheduler-install.md").read_text("utf-8")
@@ -54,10 +55,9 @@ def test_the_configuration_is_what_the_command_prints() -> None:
     assert yaml.safe_load(of_kind("ConfigMap")["data"]["kube-scheduler.yaml"]) == json.loads(printed.out)
 
 
-def test_the_policy_is_the_one_that_the_code_makes() -> None:
+def test_the_policy_is_the_one_that_the_chart_makes() -> None:
     accounts = TrustedAccounts(scheduler=SETTINGS.account, agents=SETTINGS.agents)
-    names = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    assert [of_kind(kind) for kind in names] == trust_manifests(accounts)
+    assert [of_kind(kind) for kind in KINDS] == trust_manifests(accounts)
 
 
 def test_the_webhooks_lead_to_paths_and_a_port_that_are_served() -> None:

@@ -16,7 +16,6 @@ from builders.requests import pod, request, run, slice_ask, whole_ask
 from tangram.engine.allocate import tenant_for
 from tangram.engine.demand import Demand, Shape
 from tangram.engine.filter import filter_nodes
-from tangram.engine.frag import FragScores
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.engine.room import Room, room_of
@@ -241,8 +240,8 @@ def test_what_is_the_case_is_asked_for_at_every_scrape() -> None:
     assert value("tangram_scheduler_pending_pods", {"reason": "CardInsufficientMemory"}) is None
 
 
-def last_room(ledger: Ledger, frag: FragScores) -> Room:
-    *_, room = room_of(ledger, frag)
+def last_room(ledger: Ledger, demand: Demand) -> Room:
+    *_, room = room_of(ledger, demand)
     return room
 
 
@@ -253,11 +252,11 @@ def test_room_is_counted_in_cards_worth_and_remainders_apart() -> None:
     ledger = Ledger()
     ledger.put_node(metax_node("m", 2))
     run(ledger, request("most", slice_ask(memory=from_gib(48), cores=75)))
-    room = last_room(ledger, FragScores(HALVES))
+    room = last_room(ledger, HALVES)
     assert room.by_vendor[Vendor.METAX].cards == 2
     assert room.by_vendor[Vendor.METAX].idle == pytest.approx(1.25)
     assert room.by_vendor[Vendor.METAX].remainders == pytest.approx(0.25)
-    assert room.fragments == pytest.approx(0.25)
+    assert room.fragmented == pytest.approx(0.25)
 
 
 def test_cards_that_take_no_pods_and_nodes_that_are_gone_are_no_room() -> None:
@@ -267,25 +266,28 @@ def test_cards_that_take_no_pods_and_nodes_that_are_gone_are_no_room() -> None:
     )
     ledger.put_node(metax_node("gone", 1))
     ledger.remove_node(NodeName("gone"))
-    room = last_room(ledger, FragScores(HALVES))
+    room = last_room(ledger, HALVES)
     assert room.by_vendor[Vendor.METAX].cards == 0
     assert room.by_vendor[Vendor.METAX].idle == 0
-    assert room.fragments == 0
+    assert room.fragmented == 0
 
 
 def test_an_empty_cluster_has_no_room() -> None:
-    assert last_room(Ledger(), FragScores()).fragments == 0
+    assert last_room(Ledger(), Demand()).fragmented == 0
 
 
 async def test_the_whole_page_is_the_same_compressed_and_not() -> None:
     ledger = small_cluster()
     telemetry = Telemetry(CollectorRegistry())
-    page = Exposition(telemetry.registry, ledger, frag=FragScores(HALVES), quotas=lambda: QUOTAS, legacy=True)
+    page = Exposition(telemetry.registry, ledger, demand=lambda: HALVES, quotas=lambda: QUOTAS, legacy=True)
     telemetry.observe(lambda: Figures(room=page.room))
     plain = await page.page(gzipped=False)
     assert gzip.decompress(await page.page(gzipped=True)) == plain
     found = parsed([plain])
     assert found["tangram_scheduler_cards"] == [({"vendor": "metax"}, 3.0), ({"vendor": "mthreads"}, 1.0)]
-    assert found["tangram_scheduler_fragmented_cards"][0][1] > 0
+    fragmented = {labels["vendor"]: value for labels, value in found["tangram_scheduler_fragmented_cards"]}
+    assert fragmented["metax"] > 0
+    # Pods of MetaX cards are all that is expected here.
+    assert fragmented["mthreads"] == 0
     assert plain.startswith(generate_latest(telemetry.registry)[:100])
     assert HAMI.keys() | LEGACY.keys() < found.keys()

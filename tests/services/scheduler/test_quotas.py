@@ -1,5 +1,6 @@
 """Namespace quotas: what counts, which of several, and that whole cards and bursts do not slip past."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
@@ -23,7 +24,6 @@ from tangram.services.scheduler.quota_use import (
     allocation_use,
     least_use,
     smallest_units,
-    use_of,
 )
 from tangram.services.scheduler.quotas import Quotas
 from tangram.units.ids import CardUuid, NodeName
@@ -153,14 +153,16 @@ def test_b18_of_a_burst_that_was_admitted_together_only_what_the_quota_holds_is_
     node = metax_node("n", 8)
     ledger, card_of = ledger_of(node), cards_of(node)
     quotas = quotas_of(q={VMEMORY: "40"})
-    placed: list[Tenant] = []
+    placed, held = list[Tenant](), Counter[Quota]()
     for number in range(10):
         asked = request(f"p{number}", slice_ask(memory=from_gib(16), cores=10))
         assert quotas.exceeded_at_admission(asked, NOTHING, {}) is None
         allocation = run(ledger, asked)
         assert allocation is not None
-        if quotas.exceeded(asked, allocation_use(allocation, card_of), use_of(placed, card_of)) is None:
+        wanted = allocation_use(allocation, card_of)
+        if quotas.exceeded(asked, wanted, held) is None:
             placed.append(tenant_for(asked, allocation))
+            held.update(wanted)
     assert len(placed) == 2
 
 
@@ -187,13 +189,16 @@ def test_what_tenants_hold_is_counted_by_vendor_and_a_card_out_of_sight_for_all(
         tenant("b", metax, Part(0, from_gib(4), 10)),
         tenant("c", moore, Part(0, from_gib(2), 3)),
     ]
-    assert use_of(tenants, cards_of(metax, moore)) == {
+    held = Counter[Quota]()
+    for each in tenants:
+        held.update(allocation_use(each.allocation, cards_of(metax, moore)))
+    assert held == {
         Quota.METAX_MEMORY: from_gib(12),
         Quota.METAX_CORES: 30,
         Quota.MTHREADS_MEMORY: from_gib(2),
         Quota.MTHREADS_CORES: 3,
     }
-    unseen = use_of(tenants[:1], cards_of())
+    unseen = allocation_use(tenants[0].allocation, cards_of())
     assert unseen[Quota.METAX_MEMORY] == unseen[Quota.MTHREADS_MEMORY] == from_gib(8)
 
 

@@ -1,13 +1,10 @@
 from tangram.units.ids import Namespace, PodName
 from tangram.wire.kubelet.holdings import (
-    AllocatableDevices,
     HeldDevices,
-    allocatable_in,
     held_by,
     holding_exactly,
 )
 from tangram.wire.kubelet.podresources import (
-    AllocatableResourcesResponse,
     ContainerDevices,
     ContainerResources,
     NUMANode,
@@ -70,13 +67,3 @@ def test_the_container_that_is_about_to_start_is_found_by_all_of_its_ids() -> No
     others = [held("serve", "main", SGPU, "c"), held("train", "side", VGPU, "a", "b")]
     assert holding_exactly([*others, both], SGPU, ["b", "a"]) == (both,)
     assert holding_exactly([*others, both], SGPU, ["a"]) == ()
-
-
-def test_what_the_node_has_is_one_record_per_resource() -> None:
-    answer = AllocatableResourcesResponse(
-        devices=[device(SGPU, "a", 0), device(SGPU, "b", 1), device(VGPU, "v")]
-    )
-    assert allocatable_in(answer) == (
-        AllocatableDevices(SGPU, ("a", "b"), (0, 1)),
-        AllocatableDevices(VGPU, ("v",)),
-    )

@@ -1,7 +1,7 @@
 {{/*
 What an agent may write: to its own node, to pods of that node and to its Device, and there what its code writes. Roles
 cannot say any of this; the API server can, by the node that a token names, from Kubernetes 1.30 on. Only requests of the
-agent's own account are looked at. The texts are those that `tangram` makes (wire/agent_policy.py), and a test compares.
+agent's own account are looked at. A test holds the keys to those that the code writes.
 */}}
 {{- define "tangram-parts.has-policies" -}}
 {{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}yes{{ end -}}

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncIterable, Sequence
+from contextlib import aclosing
 from typing import Final
 
 import msgspec
@@ -178,11 +179,11 @@ class Serving:
         return _json(ask.form, one(ask, thing, self._parts.now()), status, warnings)
 
     async def _watch(self, request: web.Request, ask: Ask) -> web.StreamResponse:
-        lines = self._parts.watching.begin(ask)
         response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})
         response.enable_chunked_encoding()
-        await response.prepare(request)
-        await _pour(response, lines)
+        async with aclosing(self._parts.watching.begin(ask)) as lines:
+            await response.prepare(request)
+            await _pour(response, lines)
         return response
 
     async def _logs(self, request: web.Request, ask: Ask) -> web.StreamResponse:
@@ -190,9 +191,7 @@ class Serving:
             response = web.StreamResponse(headers={"Content-Type": "text/plain"})
             response.enable_chunked_encoding()
             await response.prepare(request)
-            async for chunk in found.content.iter_any():
-                await response.write(chunk)
-            await response.write_eof()
+            await _pour(response, found.content.iter_any())
             return response
 
 
@@ -223,13 +222,13 @@ def _no_such_resource() -> Refused:
     return Refused(404, "NotFound", "the server could not find the requested resource", {})
 
 
-async def _pour(response: web.StreamResponse, lines: AsyncGenerator[bytes]) -> None:
-    try:
-        async for line in lines:
-            await response.write(line)
-        await response.write_eof()
-    finally:
-        await lines.aclose()
+async def _pour(response: web.StreamResponse, pieces: AsyncIterable[bytes]) -> None:
+    """Until there is no more, or the client has hung up: clients end a watch by hanging up, and that is no failure."""
+    async for piece in pieces:
+        try:
+            await response.write(piece)
+        except ConnectionError:
+            return
 
 
 def _ask(request: web.Request, target: Target, person: Person, accept: str) -> Ask:

@@ -143,9 +143,6 @@ class Copies:
             self._copies[place] = Copy(self._api, resource, keep)
         return self._copies[place]
 
-    def every(self) -> list[Copy]:
-        return list(self._copies.values())
-
     async def begin(self, supervisor: Supervisor) -> None:
         """Follow every kind asked for that is not followed yet; returns when each has been read once."""
         fresh = [place for place in self._copies if place not in self._begun]

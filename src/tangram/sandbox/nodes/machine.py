@@ -199,10 +199,6 @@ class Machine:
     async def start_kubelet(self) -> None:
         await self.kubelet.start(sockets=self.awake)
 
-    async def restart_kubelet(self) -> None:
-        await self.stop_kubelet()
-        await self.start_kubelet()
-
     async def order(self, line: str) -> Answer:
         """A command to the cards, such as `fail GPU-3` or `recover GPU-3`. Raises `DriverError`."""
         await self.wake()

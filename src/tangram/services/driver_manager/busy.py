@@ -7,7 +7,6 @@ the API server does not know may still be ending, and counts. No answer, from ei
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -21,8 +20,6 @@ DOMAIN: Final = "metax-tech.com/"
 SOCKET: Final = "/var/lib/kubelet/pod-resources/kubelet.sock"
 ANSWER_S: Final = 5.0
 _ENDED: Final = ("Succeeded", "Failed")
-
-log = logging.getLogger("tangram.driver-manager")
 
 
 class AsksBusy(Protocol):

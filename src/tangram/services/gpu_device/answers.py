@@ -8,7 +8,6 @@ the scheduler chose for it is worth a moment. With CDI Allocate needs to know no
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -33,8 +32,6 @@ from tangram.wire.kubelet.deviceplugin import ContainerAllocateResponse
 
 HEARING_STEP_S: Final = 0.01
 HEARING_STEPS: Final = 25
-
-log = logging.getLogger("tangram.gpu-device")
 
 
 class Heard(Protocol):

@@ -21,7 +21,7 @@ from tangram.model.devices import Device
 from tangram.model.grants import GrantedSlice, SliceWish
 from tangram.units.ids import CardUuid, PodUid
 from tangram.units.memory import Bytes
-from tangram.vendors.metax.products import MEMORY_STEP
+from tangram.vendors.metax.products import whole_steps
 from tangram.wire import metax_container, mthreads_container
 from tangram.wire.cdi import CdiDeviceNode
 from tangram.wire.mthreads_container import card_number
@@ -82,9 +82,7 @@ def slice_sizes(container: ContainerShares) -> dict[CardUuid, tuple[int, int]]:
     for share in container.shares:
         memory, cores = sizes.get(share.card, (0, 0))
         sizes[share.card] = (memory + share.memory, cores + share.cores)
-    return {
-        card: (memory // MEMORY_STEP * MEMORY_STEP, max(1, cores)) for card, (memory, cores) in sizes.items()
-    }
+    return {card: (whole_steps(memory), max(1, cores)) for card, (memory, cores) in sizes.items()}
 
 
 def own_part(container: ContainerShares, slices: Sequence[GrantedSlice]) -> tuple[GrantedSlice, ...]:

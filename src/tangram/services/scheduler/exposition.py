@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from tangram.engine.frag import FragScores
+from tangram.engine.demand import Demand
 from tangram.engine.ledger import Ledger
 from tangram.engine.room import Room, room_of
 from tangram.services.scheduler.metrics_of_hami import QuotaFigure, hami_lines
@@ -30,13 +30,13 @@ class Exposition:
         registry: CollectorRegistry,
         ledger: Ledger,
         *,
-        frag: FragScores,
+        demand: Callable[[], Demand],
         quotas: Callable[[], Iterable[QuotaFigure]] = lambda: (),
         legacy: bool = False,
     ) -> None:
         self._registry = registry
         self._ledger = ledger
-        self._frag = frag
+        self._demand = demand
         self._quotas = quotas
         self._legacy = legacy
         self.room: Room | None = None
@@ -48,7 +48,7 @@ class Exposition:
 
     async def pieces(self, *, gzipped: bool) -> AsyncGenerator[bytes]:
         room = Room()
-        for room in room_of(self._ledger, self._frag):  # noqa: B007 - only the last one is whole
+        for room in room_of(self._ledger, self._demand()):  # noqa: B007 - only the last one is whole
             await asyncio.sleep(0)
         self.room = room
         squeeze = zlib.compressobj(_QUICK_COMPRESSION, zlib.DEFLATED, _GZIP) if gzipped else None

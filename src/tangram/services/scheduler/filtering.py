@@ -213,6 +213,7 @@ def _chosen(request: Request, found: Decision, call: FilterCall, answered: Answe
         node=found.node,
         allocation=found.allocation,
         fitting=found.fitting,
+        best=found.best,
         offered=len(call.names),
     )
     return Answer(chosen_answer([str(found.node)], call.nodes), verdict)

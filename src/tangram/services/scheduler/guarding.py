@@ -1,6 +1,6 @@
 """The validating webhook: nobody but schedulers and agents says which cards a pod holds.
 
-It is `wire.trust_policy` for clusters that cannot enforce a ValidatingAdmissionPolicy (before Kubernetes 1.30), and
+It is the charts' policy for clusters that cannot enforce a ValidatingAdmissionPolicy (before Kubernetes 1.30), and
 must answer every request as the policy would: an end-to-end test compares the two. Requests that touch nothing it
 guards are let through, among them all that kubelets and kube-scheduler itself write.
 """

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tangram.engine.filter import Ranked
 from tangram.model.allocations import Allocation
 from tangram.model.pods import PodRef
 from tangram.model.refusals import Refusal
@@ -41,6 +42,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     node: NodeName | None = None
     allocation: Allocation | None = None
     fitting: int = 0
+    best: tuple[Ranked, ...] = ()
+    """The chosen node and those that come next, with their scores."""
     offered: int = 0
     sentence: str = ""
     refusals: tuple[Refusal, ...] = ()

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tangram.engine.columns import whole_unit
 from tangram.engine.usage import holds_of
-from tangram.model.allocations import Allocation, Tenant
+from tangram.model.allocations import Allocation
 from tangram.model.cards import AppClass, Card, Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
@@ -48,15 +48,6 @@ class Unit(NamedTuple):
 
 
 UnitKey = tuple[Vendor, AskKind]
-
-
-def use_of(tenants: Iterable[Tenant], card_of: CardOf) -> dict[Quota, int]:
-    """What tenants hold together; give it those of one namespace."""
-    total: dict[Quota, int] = {}
-    for tenant in tenants:
-        for quota, amount in allocation_use(tenant.allocation, card_of, init_done=tenant.init_done).items():
-            total[quota] = total.get(quota, 0) + amount
-    return total
 
 
 def allocation_use(allocation: Allocation, card_of: CardOf, *, init_done: bool = False) -> dict[Quota, int]:

@@ -113,7 +113,7 @@ class Scheduler:
         self._exposition: Final = Exposition(
             self._telemetry.registry,
             self.state.ledger,
-            frag=self.state.frag,
+            demand=lambda: self.state.frag.demand,
             quotas=self._book.figures,
             legacy=settings.legacy_metrics,
         )

@@ -7,7 +7,7 @@ nowhere would sell its cards again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -233,9 +233,6 @@ class State:
 
     def known(self, namespace: str, name: str) -> Seen | None:
         return self._by_name.get(Key(namespace, name))
-
-    def known_pods(self) -> Iterator[Seen]:
-        return iter(self._by_name.values())
 
     def _wait(self, key: Key, new: Seen) -> None:
         uid = new.ref.uid

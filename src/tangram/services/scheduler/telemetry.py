@@ -169,17 +169,18 @@ def _room(room: Room) -> Iterator[Metric]:
     cards = _family("cards", "Cards that take pods.", "vendor")
     idle = _family("idle_cards", "Cards' worth that nobody holds.", "vendor")
     remainders = _family("remainder_cards", "Cards' worth idle on cards that are held in part.", "vendor")
+    fragmented = _family(
+        "fragmented_cards",
+        "Cards' worth idle that is of no use to the pods of the recent past that use such cards.",
+        "vendor",
+    )
     for vendor, its in room.by_vendor.items():
         if its.cards:
             cards.add_metric((vendor.value,), its.cards)
             idle.add_metric((vendor.value,), its.idle)
             remainders.add_metric((vendor.value,), its.remainders)
-    yield from (cards, idle, remainders)
-    yield GaugeMetricFamily(
-        "tangram_scheduler_fragmented_cards",
-        "Cards' worth idle that pods like those of the recent past cannot use.",
-        value=room.fragments,
-    )
+            fragmented.add_metric((vendor.value,), its.fragmented)
+    yield from (cards, idle, remainders, fragmented)
 
 
 def _family(name: str, sentence: str, label: str) -> GaugeMetricFamily:

@@ -19,6 +19,7 @@ from tangram.wire.events import (
     FILTERING_FAILED,
     FILTERING_SUCCEED,
     binding_succeeded,
+    filtering_succeeded,
 )
 
 PREEMPTED: Final = "Preempted"
@@ -36,8 +37,8 @@ class Telling:
         if verdict.answered in _SILENT:
             return
         if verdict.node is not None:
-            others = verdict.offered - verdict.fitting
-            text = f"find fit node({verdict.node}), {others} nodes not fit, {verdict.fitting} nodes fit"
+            not_fitting = verdict.offered - verdict.fitting
+            text = filtering_succeeded(verdict.node, verdict.best, verdict.fitting, not_fitting)
             self._tell(verdict.pod, FILTERING_SUCCEED, text, warning=False)
             return
         for text in verdict.texts or (verdict.sentence,):

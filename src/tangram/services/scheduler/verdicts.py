@@ -70,11 +70,6 @@ class Verdicts:
     def __len__(self) -> int:
         return len(self._kept)
 
-    @property
-    def bytes(self) -> int:
-        """What is kept, roughly."""
-        return self._bytes
-
     def note(self, pod: PodRef, verdict: Verdict) -> None:
         """Keep this verdict in place of the pod's last one."""
         self.forget(pod.uid)

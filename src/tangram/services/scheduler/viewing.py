@@ -19,7 +19,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tangram.engine.demand import Shape, demand_of
-from tangram.engine.frag import FragScores
 from tangram.engine.room import Room, room_of
 from tangram.reports.expecting import shapes_there
 from tangram.reports.status import node_status
@@ -101,7 +100,6 @@ class Viewing:
         self._looked = float("-inf")
         self._room: IdleRoom | None = None
         self._room_begun = float("-inf")
-        self._expected = FragScores()
         self._followers = 0
         self._ending = asyncio.Event()
 
@@ -209,14 +207,13 @@ class Viewing:
             counts += some
             await asyncio.sleep(0)
         demand = demand_of(counts)
-        if demand != self._expected.demand:
-            self._expected = FragScores(demand)
-        for room in room_of(state.ledger, self._expected):  # noqa: B007 - only the last one is whole
+        for room in room_of(state.ledger, demand):  # noqa: B007 - only the last one is whole
             await asyncio.sleep(0)
         self._room = IdleRoom(
             at=self._now(),
             idle=round(room.idle, 4),
-            fragmented=round(room.fragments, 4),
+            fragmented=round(room.fragmented, 4),
+            without_demand=round(room.without_demand, 4),
             shapes=len(demand.shapes),
         )
 

@@ -12,7 +12,6 @@ import msgspec
 
 from tangram.units.ids import Namespace, PodName
 from tangram.wire.kubelet.podresources import (
-    AllocatableResourcesResponse,
     ContainerDevices,
     PodResources,
 )
@@ -24,14 +23,6 @@ class HeldDevices(msgspec.Struct, frozen=True, kw_only=True):
     namespace: Namespace
     pod: PodName
     container: str
-    resource: str
-    ids: tuple[str, ...]
-    numa: tuple[int, ...] = ()
-
-
-class AllocatableDevices(msgspec.Struct, frozen=True):
-    """What the node has of one resource, held or not."""
-
     resource: str
     ids: tuple[str, ...]
     numa: tuple[int, ...] = ()
@@ -52,11 +43,6 @@ def held_by(pods: Iterable[PodResources]) -> tuple[HeldDevices, ...]:
         for container in pod.containers
         for resource, ids, numa in _by_resource(container.devices)
     )
-
-
-def allocatable_in(answer: AllocatableResourcesResponse) -> tuple[AllocatableDevices, ...]:
-    """One record per resource, in the order of the answer."""
-    return tuple(AllocatableDevices(*found) for found in _by_resource(answer.devices))
 
 
 def holding_exactly(

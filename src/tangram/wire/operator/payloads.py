@@ -29,8 +29,6 @@ from tangram.wire.errors import WireError, shown
 FILE: Final = "payload.json"
 SIGNATURE: Final = "payload.sig"
 FOLDER: Final = "/payload"
-FORMAT: Final = 1
-
 VERSION: Final = re.compile(r"[0-9][0-9A-Za-z._+-]{0,62}")
 _KERNEL: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+~-]{0,127}")
 _MODULE: Final = re.compile(r"[a-z][a-z0-9_]{0,55}")

@@ -1,6 +1,6 @@
 {{/*
 Who may say which cards a pod holds: the scheduler, and an agent on the pods of its own node. The API server enforces it
-by itself, so it holds while no scheduler runs. The texts are those that `tangram` makes, and a test compares.
+by itself, so it holds while no scheduler runs. A test holds keys, accounts and words to those of the webhook.
 */}}
 {{- define "tangram.scheduler-trust" -}}
 {{- if include "tangram.has-conditions" . }}

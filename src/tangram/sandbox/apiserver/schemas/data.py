@@ -64,12 +64,6 @@ def built_in(definition: str) -> Shape:
 
 
 @cache
-def definitions() -> frozenset[str]:
-    """The name of everything that `built_in` knows."""
-    return frozenset(_statement())
-
-
-@cache
 def statement_digest() -> bytes:
     """Changes when the statement does."""
     return hashlib.sha256(_text()).digest()

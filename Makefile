@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.stamp-installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: setup sandbox test testbed testbed-shell e2e e2e-smoke bench soak lint format protos schemas image charts bundle release lock clean help
+.PHONY: setup sandbox test fresh testbed testbed-shell e2e e2e-smoke real-libraries bench soak lint format protos schemas image charts bundle release lock clean help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 
 test: setup ## Run the tests
 	$(BIN)/pytest -q -n $(JOBS)
+
+fresh: setup ## Type README's commands on a bare Debian: install line, make sandbox, make test (needs root, apt, Go)
+	@PYTHONPATH="$(CURDIR)" $(BIN)/python -m testbed.fresh $(if $(NO_TESTS),--no-tests) $(if $(SMOKE),--smoke)
 
 soak: setup ## Run the tests with the full number of random examples (long)
 	TANGRAM_SOAK=1 $(BIN)/pytest -q -n $(JOBS)
@@ -84,8 +87,11 @@ E2E := $(BIN)/pytest -q -n $(CLUSTERS) --dist loadfile e2e
 e2e: testbed ## Run the end-to-end tests on a real Kubernetes (needs root, Linux, Go)
 	$(E2E)
 
-e2e-smoke: testbed ## Run the essential tenth of them
+e2e-smoke: testbed ## Run the essential ones of them
 	$(E2E) -m smoke
+
+real-libraries: setup ## Compare a vendor's library with our twin of it (MXSML=/path/libmxsml.so)
+	$(BIN)/python -m real_libraries $(if $(MXSML),--mxsml $(MXSML))
 
 protos: setup ## Write the kubelet's messages from proto/ again
 	rm -f src/tangram/wire/kubelet/*_pb2.py src/tangram/wire/kubelet/*_pb2.pyi

@@ -1,36 +1,25 @@
 """A Debian that has just been installed: what debootstrap makes of the smallest set of packages, without Python.
 
-debootstrap is fetched and run without being installed here, from the mirrors that this machine's apt uses. What it made
-is kept in the cache; each test gets a copy, and runs programs in it as a host would: in namespaces of their own, with
-the copy as the root and no network.
+What debootstrap made is kept in the cache; each test gets a copy, and runs programs in it as a host would: in
+namespaces of their own, with the copy as the root and no network.
 """
 
 import asyncio
 import os
-import shutil
 import stat
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.registry_kit import Said
-from shipping.image.apt import Apt
-from shipping.image.cachefolder import cache_folder, filled, key_of, only_builder
-from shipping.image.debs import read_deb
-from shipping.image.platforms import of_this_machine
 from shipping.image.progress import Progress
-from shipping.image.recipe import SUITE
-from shipping.image.sources import KEYRING, configured_sources
-from shipping.image.tree import unpack
-
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_ARCHIVE = "root.tar"
+from testbed.debian import SYSTEM_PATH
+from testbed.fresh.root import bare_debian, unpacked
 
 
 @dataclass(frozen=True, slots=True)
 class BareRoot:
-    """A file system of its own, and whoever works on that machine."""
+    """A file system of its own, and the person who works on that machine."""
 
     folder: Path
 
@@ -50,7 +39,7 @@ class BareRoot:
             *("--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net"),
             f"--mount-proc={self.folder / 'proc'}",
             *("/bin/sh", "-euc", within.replace("cd /", f"cd '{self.folder}'"), "sh", command),
-            env={"PATH": _PATH, "HOME": "/root", **environment},
+            env={"PATH": SYSTEM_PATH, "HOME": "/root", **environment},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -71,42 +60,5 @@ class BareRoot:
 
 def bare_root(folder: Path) -> BareRoot:
     """A fresh one in this folder."""
-    folder.mkdir(parents=True)
-    archive = _archive(Progress(sys.stdout))
-    subprocess.run(["/bin/tar", "-xpf", archive, "-C", folder], check=True)  # noqa: S603 - tar
+    unpacked(bare_debian(Progress(sys.stdout)), folder)
     return BareRoot(folder)
-
-
-def _archive(progress: Progress) -> Path:
-    platform = of_this_machine()
-    target = cache_folder() / "programs" / f"{platform.name}-minbase-{key_of([SUITE])}"
-
-    def fill(place: Path) -> None:
-        (mirror, *_) = (source.uri for source in configured_sources() if source.suite == SUITE)
-        with progress.step("Fetching debootstrap"):
-            apt = Apt(place / "apt", platform)
-            apt.update()
-            apt.download(["debootstrap"], place)
-            (package,) = place.glob("*.deb")
-            unpack(read_deb(package).files, place / "tool")
-        with progress.step("Making a small Debian"):
-            root = place / "root"
-            trust = (f"--keyring={KEYRING}",) if KEYRING.is_file() else ()
-            subprocess.run(  # noqa: S603 - debootstrap
-                [
-                    place / "tool/usr/sbin/debootstrap",
-                    *("--variant=minbase", f"--arch={platform.name}", *trust, SUITE, root, mirror),
-                ],
-                check=True,
-                capture_output=True,
-                env={"PATH": _PATH, "DEBOOTSTRAP_DIR": str(place / "tool/usr/share/debootstrap")},
-            )
-        subprocess.run(["/bin/tar", "-cpf", place / _ARCHIVE, "-C", root, "."], check=True)  # noqa: S603 - tar
-        for path in list(place.iterdir()):
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name != _ARCHIVE:
-                path.unlink()
-
-    with only_builder(cache_folder(), progress.say):
-        return filled(target, fill) / _ARCHIVE

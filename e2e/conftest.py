@@ -1,4 +1,7 @@
-"""Clusters for the end-to-end tests: started once for each worker, shared by the tests that can share them.
+"""Clusters for the end-to-end tests: started once for each file, shared by its tests.
+
+A cluster that stays beyond its file costs a quarter of a core at idle (300 nodes that report every few seconds), which
+the other workers' tests then miss; starting one takes five seconds.
 
 A test that changes something others would notice (the scheduler's configuration, a running plugin, a webhook) puts
 it back. Names are made unique by the `unique` fixture, so tests of one worker never meet each other's objects.
@@ -33,8 +36,13 @@ _running: list[Cluster] = []
 """The clusters of this worker."""
 
 
-def pytest_sessionstart() -> None:
-    """What no test could run without is said once, in a sentence, and not once for every test."""
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What no test could run without is said once, in a sentence, and not once for every test.
+
+    Listing the tests needs none of it, so that any machine can compare two lists.
+    """
+    if session.config.option.collectonly:
+        return
     try:
         refuse_unfit_machine()
         find_binaries()
@@ -60,16 +68,16 @@ def operator_release(tmp_path_factory: pytest.TempPathFactory) -> Generator[Ship
         yield ship(tmp_path_factory.mktemp("operator-release"), patch)
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="module")
 async def one_node() -> AsyncIterator[Cluster]:
-    """A cluster with one real node."""
+    """A cluster with one real node, for the tests of one file."""
     async with Cluster.open(Options(nodes=1)) as running:
         _running.append(running)
         yield running
         _running.remove(running)
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="module")
 async def fleet() -> AsyncIterator[Cluster]:
     """A cluster for the scheduler alone: 300 nodes that exist only as objects."""
     async with Cluster.open(Options(nodes=0, kwok_nodes=300)) as running:
@@ -78,7 +86,7 @@ async def fleet() -> AsyncIterator[Cluster]:
         _running.remove(running)
 
 
-@pytest_asyncio.fixture(scope="session")
+@pytest_asyncio.fixture(scope="module")
 async def scheduling(fleet: Cluster) -> AsyncIterator[Scheduling]:
     """The fleet, its kube-scheduler configured with scripted extenders."""
     async with extended(fleet) as ready:

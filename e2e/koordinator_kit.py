@@ -40,7 +40,7 @@ QUICK = Windows(backoff=(0.2, 2.0))
 
 @dataclass
 class Koordinator:
-    """Koordinator's programs over one node with cards."""
+    """The scripted programs over one node with cards."""
 
     node: AgentNode
     scheduler: KoordScheduler

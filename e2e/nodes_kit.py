@@ -12,7 +12,7 @@ from pathlib import Path
 import grpc
 
 from e2e.restarts_kit import NODE, PATIENCE, container_status, room_of
-from tangram.wire.cdi import CdiDevice, CdiDeviceNode, CdiMount, CdiSpec, split_qualified_name
+from tangram.wire.cdi import CdiDevice, CdiDeviceNode, CdiMount, CdiSpec
 from tangram.wire.kubelet.holdings import HeldDevices, holding_exactly
 from testbed.api import Object, path_of
 from testbed.cdi import write_spec
@@ -49,7 +49,7 @@ def spec_of(
     mounts: Sequence[CdiMount] = (),
 ) -> CdiSpec:
     """A spec that gives one name its meaning."""
-    kind, device = split_qualified_name(name)
+    kind, _, device = name.partition("=")
     edits = CdiDevice(
         name=device,
         env=env or {},

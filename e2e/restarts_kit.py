@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from tangram.kubelet.sockets import SocketFile, socket_file_at
-from tangram.wire.cdi import CdiDevice, CdiSpec, split_qualified_name
+from tangram.wire.cdi import CdiDevice, CdiSpec
 from tangram.wire.kubelet import deviceplugin
 from tangram.wire.kubelet.checkpoint import CheckpointedAllocation
 from tangram.wire.kubelet.holdings import HeldDevices
@@ -264,6 +264,6 @@ async def until_noted(cluster: Cluster, plugin: ScriptedPlugin) -> None:
 
 def write_card(cluster: Cluster, name: str) -> Path:
     """Make a CDI name mean a variable CARD with the name itself."""
-    kind, device = split_qualified_name(name)
+    kind, _, device = name.partition("=")
     spec = CdiSpec(kind=kind, devices=(CdiDevice(name=device, env={"CARD": name}),))
     return write_spec(room_of(cluster).cdi, spec, device)

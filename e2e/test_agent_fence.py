@@ -17,15 +17,15 @@ import pytest_asyncio
 from builders.charts.cases import TANGRAM as CHART
 from builders.charts.cases import case_named
 from builders.charts.goldens import objects_of
+from builders.charts.policies import policies, trust_manifests
 from builders.charts.reading import labels_of
 from e2e.agent_kit import TANGRAM, AgentNode
 from e2e.agent_view_kit import GPU, SGPU, end_pods, inside, metax, nodes_of, place_known, predicted, whole_pod
 from e2e.agent_watch_kit import until, until_annotation, until_counts, until_pod_says
 from e2e.scheduler_kit import apply
 from e2e.trust_kit import token
-from tangram.wire.agent_policy import OWN_NODE, OWN_WORDS
 from tangram.wire.koordinator.definition import NAME, device_definition
-from tangram.wire.trust_policy import TrustedAccounts, service_account, trust_manifests
+from tangram.wire.trust_policy import TrustedAccounts, service_account
 from testbed.api import Api, ApiRefused, Object, path_of
 from testbed.cluster import Cluster
 from testbed.manifests import container, pod
@@ -35,6 +35,9 @@ pytestmark = pytest.mark.xdist_group("agents behind their fence")
 HOME = "tangram"
 HERE, THERE = "n1", "elsewhere"
 DEVICE, LABEL = "tangram-gpu-device", "tangram-gpu-label"
+OWN_NODE, OWN_WORDS = (
+    each["message"].removesuffix(".") for each in policies(CHART, "default", DEVICE)[0]["spec"]["validations"]
+)
 DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 CARDS = "tangram: cards/v1\ncards:\n- {product: C500, count: 2}\n- {product: S4000, count: 1}\n"
 PHASE = "hami.io/bind-phase"

@@ -93,7 +93,7 @@ async def as_hami_does(node: AgentNode, made: Object, written: Mapping[str, str]
 
 @pytest.mark.parametrize("name", ["s1", "s2", "s4-two-cards", "s5-two-containers", "s7-exclusive"])
 @on(SLICED)
-async def test_a_pod_placed_by_hami_gets_its_slices_and_hami_its_lock_and_phase(
+async def test_a_pod_placed_as_hami_does_gets_its_slices_and_hami_its_lock_and_phase(
     node: AgentNode, name: str
 ) -> None:
     await until_counts(node, SGPU, 64, 64)
@@ -122,7 +122,9 @@ async def test_a_pod_placed_by_hami_gets_its_slices_and_hami_its_lock_and_phase(
 
 
 @on(SLICED)
-async def test_a_pod_placed_by_koordinator_gets_its_slice_and_koordinator_its_lock(node: AgentNode) -> None:
+async def test_a_pod_placed_as_koordinator_does_gets_its_slice_and_koordinator_its_lock(
+    node: AgentNode,
+) -> None:
     captured = json.loads((CAPTURES / "koordinator.json").read_text("utf-8"))
     card = metax(node)[0]
     written: dict[str, str] = json.loads(

@@ -26,7 +26,7 @@ from e2e.nodes_kit import (
     write,
 )
 from e2e.restarts_kit import NODE, PATIENCE, calls_of, container_status, plugin_of, room_of, until_offered
-from tangram.wire.cdi import CdiMount, spec_file_name, spec_text, split_qualified_name
+from tangram.wire.cdi import CdiMount, spec_file_name, spec_text
 from testbed import node
 from testbed.cluster import Cluster
 from testbed.manifests import container, is_running, pod
@@ -81,7 +81,7 @@ async def test_a_spec_written_in_pre_start_gives_each_container_its_own_devices_
 
     async def allocate(call: Call) -> tuple[Grant, ...]:
         name = given[call.ids[0]] = cdi_name(call)
-        kind, device = split_qualified_name(name)
+        kind, _, device = name.partition("=")
         assert not (cdi_folder(cluster) / spec_file_name(kind, device)).exists()
         return (Grant(cdi_names=(name,)),)
 

@@ -174,7 +174,13 @@ async def test_the_other_chart_is_found_too_where_no_release_owns_it(helm: Helm)
     theirs: Object = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": "metax-gpu-label", "labels": {"app.kubernetes.io/component": "gpu-label"}},
+        "metadata": {
+            "name": "metax-gpu-label",
+            "labels": {
+                "app.kubernetes.io/name": "metax-gpu-extensions",
+                "app.kubernetes.io/component": "gpu-label",
+            },
+        },
     }
     async with made(helm.cluster, theirs):
         refused = await helm.run(*install(), "--dry-run=server", status=1)

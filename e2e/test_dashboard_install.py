@@ -190,6 +190,12 @@ async def a_card_is_taken_out_and_given_back(cluster: Cluster, visitor: Visitor)
     ((card,),) = [cards for node, cards in (await uuids(cluster)).items() if node == "n1"]
     done = await visitor.cordon("n1", card, "cordon")
     assert done.status == 200, done.text
+
+    async def told() -> bool:
+        return any(one["reason"] == "CardCordoned" for one in await events_of(cluster, "n1"))
+
+    # After the change was answered: no event keeps a person waiting.
+    await poll_until(told, what="an event about the card")
     (event,) = [one for one in await events_of(cluster, "n1") if one["reason"] == "CardCordoned"]
     assert event["message"] == (
         f"card {card} was taken out of placement by system:serviceaccount:default:administrator in the dashboard"

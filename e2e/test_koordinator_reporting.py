@@ -217,7 +217,7 @@ async def koordlet_on(node: AgentNode) -> AsyncGenerator[Path]:
         await api.delete(path_of("Pod", "koordlet"), grace=0)
 
 
-async def test_beside_koordlet_the_agents_file_is_what_koordlet_reports(node: AgentNode) -> None:
+async def test_beside_a_scripted_koordlet_the_agents_file_is_what_it_reports(node: AgentNode) -> None:
     ours = await until_device(node, lambda seen: len(seen["spec"]["devices"]) == 8, "our own Device")
     async with koordlet_on(node) as folder:
         await until((folder / "tangram").exists, "the file is there", within=WITHIN)
@@ -247,7 +247,7 @@ async def test_beside_koordlet_the_agents_file_is_what_koordlet_reports(node: Ag
     ] == []
 
 
-async def test_what_koordlet_wrote_is_left_alone_with_an_event_until_somebody_deletes_it(
+async def test_a_device_signed_by_koordlet_is_left_alone_with_an_event_until_it_is_deleted(
     node: AgentNode,
 ) -> None:
     await node.stop_agent()

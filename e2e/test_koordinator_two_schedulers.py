@@ -260,7 +260,9 @@ async def test_a_crowd_for_two_schedulers_never_gets_more_than_the_cards_have_an
 
 
 @on(SLICED)
-async def test_koord_scheduler_counts_what_our_scheduler_gave_in_any_words(standing: AgentNode) -> None:
+async def test_a_scripted_koord_scheduler_counts_what_our_scheduler_gave_in_any_words(
+    standing: AgentNode,
+) -> None:
     async with both(standing, QUICK) as koord:
         await koord.cluster.api.create(ours("mine", 60, 40))
         await inside(standing, "mine")
@@ -283,7 +285,7 @@ def given_in(koord: Koordinator, chosen: Chosen) -> list[Given]:
 
 
 @on(SLICED)
-async def test_our_bind_waits_for_one_that_koord_scheduler_has_begun_and_takes_what_that_left(
+async def test_our_bind_waits_for_one_that_a_scripted_koord_scheduler_has_begun_and_takes_what_that_left(
     standing: AgentNode,
 ) -> None:
     async with both(standing, Windows(before_bind=3.0, backoff=QUICK.backoff)) as koord:
@@ -305,7 +307,7 @@ async def test_our_bind_waits_for_one_that_koord_scheduler_has_begun_and_takes_w
 
 
 @on(SLICED)
-async def test_a_pod_that_says_nothing_to_koord_scheduler_is_made_to_by_the_agent_and_keeps_its_card(
+async def test_a_pod_that_says_nothing_to_a_scripted_koord_scheduler_is_made_to_by_the_agent_and_keeps_its_card(
     standing: AgentNode,
 ) -> None:
     card = metax(standing)[0]
@@ -364,7 +366,7 @@ async def test_where_the_node_as_a_whole_is_oversold_the_kubelet_fails_the_later
 
 
 @on(SLICED)
-async def test_a_lock_that_koord_scheduler_writes_over_ours_ends_in_no_lock_and_no_card_twice(
+async def test_a_lock_that_a_scripted_koord_scheduler_writes_over_ours_ends_in_no_lock_and_no_card_twice(
     standing: AgentNode,
 ) -> None:
     async with both(standing, Windows(news=LATE, backoff=QUICK.backoff)) as koord:

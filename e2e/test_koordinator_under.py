@@ -76,7 +76,9 @@ async def koord(standing: AgentNode) -> AsyncGenerator[Koordinator]:
 
 
 @on(SLICED)
-async def test_a_slice_that_koord_scheduler_binds_is_what_its_annotation_says(koord: Koordinator) -> None:
+async def test_a_slice_that_a_scripted_koord_scheduler_binds_is_what_its_annotation_says(
+    koord: Koordinator,
+) -> None:
     node = koord.node
     await koord.cluster.api.create(koord_pod("page", share(10, "4Gi"), annotations={QOS: "fixed-share"}))
     found = await inside(node, "page")
@@ -142,7 +144,7 @@ async def test_a_pod_that_the_agent_refuses_gives_the_lock_back_and_the_next_one
 
 
 @on(SLICED)
-async def test_from_the_agents_file_to_the_container_through_koordinators_own_programs(
+async def test_from_the_agents_file_to_the_container_through_scripted_koordinator_programs(
     standing: AgentNode,
 ) -> None:
     async with koordinator(standing, file=False) as koord:

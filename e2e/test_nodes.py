@@ -33,7 +33,9 @@ async def test_pods_of_different_nodes_reach_each_other_and_the_api_server(three
     assert len({address.rsplit(".", 1)[0] for address in addresses}) == 3, (
         "each node has pod addresses of its own"
     )
-    calls = [f"until nc -w 5 {address} 8080 </dev/null; do sleep 0.1; done" for address in addresses]
+    calls = [
+        f"until nc -w 5 {address} 8080 </dev/null 2>/dev/null; do sleep 0.1; done" for address in addresses
+    ]
     token = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - where every pod finds its own
     calls.append(
         f"test -s {token} && nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT </dev/null && echo api"

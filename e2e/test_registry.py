@@ -23,8 +23,8 @@ from testbed.box import REPOSITORY
 
 PROJECT = "cloud"
 CHARTS = ("metax-gpu-extensions", "metax-operator", "tangram")
-NEEDED = ("--set", "driver.payload.version=2.32.0")
-"""What the operator's chart is not rendered without."""
+NEEDED = {"metax-operator": ("--set", "driver.payload.version=2.32.0")}
+"""Options without which a chart is refused."""
 _DIGEST = re.compile(r"Digest: (sha256:[0-9a-f]{64})")
 
 
@@ -127,7 +127,7 @@ async def test_helm_reads_a_package_as_it_reads_the_folder(
     assert yaml.safe_load(await helm("show", "chart", package)) == yaml.safe_load(
         await helm("show", "chart", folder)
     )
-    needed = NEEDED if chart == "metax-operator" else ()
+    needed = NEEDED.get(chart, ())
     assert "0 chart(s) failed" in await helm("lint", package, *needed)
     rendered = await helm("template", "release", package, "--namespace", "gpu", "--include-crds", *needed)
     assert f"kind: {'ClusterOperator' if needed else 'DaemonSet'}\n" in rendered
@@ -169,7 +169,13 @@ async def test_a_chart_in_a_registry_is_shown_and_rendered_like_the_file(
         place = f"oci://{registry.address}/{PROJECT}"
         await person("push", package, place)
         assert await person("show", "values", f"{place}/{chart}") == await person("show", "values", package)
-        options = ("--namespace", "gpu", "--set", f"registry={registry.address}/{PROJECT}")
+        options = (
+            "--namespace",
+            "gpu",
+            "--set",
+            f"registry={registry.address}/{PROJECT}",
+            *NEEDED.get(chart, ()),
+        )
         rendered = await person("template", "release", f"{place}/{chart}", *options)
         assert rendered == await person("template", "release", package, *options)
         assert (

@@ -15,6 +15,7 @@ from e2e.programs_kit import VERSION, host_programs
 from shipping.image.programs import SOURCES, find_go
 from testbed.binaries import find_binaries
 from testbed.box import REPOSITORY
+from testbed.busybox import static_busybox
 
 pytestmark = pytest.mark.smoke
 
@@ -319,10 +320,8 @@ def test_its_own_words_are_out_of_the_way(host: Host) -> None:
 def test_with_a_real_runc_only_a_container_with_a_card_sees_mxmaca(host: Host, *, card: bool) -> None:
     (host.root / "opt" / "maca-1" / "lib" / "libmcruntime.so").touch()
     host.settings["runtime"] = str(find_binaries().path("runc"))
-    busybox = shutil.which("busybox")
-    assert busybox is not None
     (host.root / "bundle" / "rootfs" / "bin").mkdir()
-    shutil.copy(busybox, host.root / "bundle" / "rootfs" / "bin" / "busybox")
+    shutil.copy(static_busybox(), host.root / "bundle" / "rootfs" / "bin" / "busybox")
     script = f"/bin/busybox ls {host.maca}/lib {host.driver}; /bin/busybox touch {host.maca}/x"
     host.tell(
         {

@@ -58,8 +58,20 @@ async def test_an_example_with_a_cluster_of_its_own_does_the_same_on_a_real_cont
         await _page_is_true(running, example, tmp_path, NEWEST)
 
 
+@pytest.mark.parametrize("example", OWN_CLUSTER, ids=lambda example: example.name)
+async def test_its_page_shows_what_the_oldest_kubectl_prints_in_an_embedded_sandbox(
+    example: Example, tmp_path: Path
+) -> None:
+    async with playground(tmp_path / "embedded", example.folder / example.cluster) as running:
+        await _page_is_true(running, example, tmp_path, OLDEST)
+
+
 async def _page_is_true(box: Sandbox, example: Example, folder: Path, kubectl: str) -> None:
-    shown = console.page_of(example).read_text("utf-8")
+    page = console.page_of(example)
+    shown = page.read_text("utf-8")
     program = Path(find_binaries().path(kubectl))
-    assert await console.played(shown, console.environment(folder, box.folder.kubeconfig, program)) == shown
+    printed = await console.played(shown, console.environment(folder, box.folder.kubeconfig, program))
+    if console.REFRESH:
+        page.write_text(printed, "utf-8")
+    assert printed == shown
     await until_free(box)

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,11 +83,36 @@ async def heard(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Heard
         real = await _all(_here(folder / "real", cluster.box.enter_network()))
     if os.environ.get(RECORD) == "1":
         write_verbs(real)
+    async with _ours(folder) as run:
+        ours = await _all(run)
+    yield Heard(real, ours)
+
+
+@asynccontextmanager
+async def _ours(folder: Path) -> AsyncGenerator[Run]:
     async with embedded_control_plane() as running:
         text = kubeconfig_text(running.address, running.issued.authority, running.token)
         (folder / "ours").write_text(text, encoding="utf-8")
-        ours = await _all(_here(folder / "ours"))
-    yield Heard(real, ours)
+        yield _here(folder / "ours")
+
+
+@pytest_asyncio.fixture(scope="module")
+async def embedded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run]:
+    async with _ours(tmp_path_factory.mktemp("embedded")) as run:
+        yield run
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", [name for name, session in SESSIONS.items() if session.usual])
+async def test_what_people_type_every_day_prints_what_was_recorded(
+    embedded: Run, name: str, release: str
+) -> None:
+    """Against the embedded server alone, so that every smoke run can afford it."""
+    printed = await play(SESSIONS[name], str(find_binaries().path(RELEASES[release])), embedded)
+    steps = zip(SESSIONS[name].steps, printed, read_verbs()[release][name], strict=True)
+    differing = {(name, step.line) for step, now, recorded in steps if now != recorded}
+    assert differing <= set(VERB_DIFFERENCES)
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -183,7 +183,8 @@ async def test_a_restart_of_the_kubelet_leaves_containers_alone(sandboxed: Sandb
     made = pod(pod_name, container("c", script="sleep 3600", limits={GPU: 1}), node="metax-a")
     await sandboxed.cluster.api.create(made)
     before = await sandboxed.until_phase(pod_name, "Running")
-    await machine.restart_kubelet()
+    await machine.stop_kubelet()
+    await machine.start_kubelet()
     await machine.ready()
     after = await sandboxed.cluster.until_pod(pod_name, running, within=LIMIT_S)
     assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]

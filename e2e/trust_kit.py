@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from builders.charts.policies import trust_manifests
 from e2e.admission_kit import ADMISSION
 from e2e.scheduling_kit import NOBODY, fleet_pod, poll_until
 from tangram.services.scheduler.desk import Reply
@@ -20,7 +21,6 @@ from tangram.wire.trust_policy import (
     TrustedAccounts,
     guarded_requests,
     service_account,
-    trust_manifests,
 )
 from testbed.api import Api, ApiRefused, Object, path_of
 from testbed.cluster import Cluster

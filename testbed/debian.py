@@ -40,21 +40,6 @@ def find_program(name: str) -> Path | None:
     return None if found is None else Path(found)
 
 
-def static_busybox() -> Path:
-    """The busybox that images are made of. Raises `BedError` where there is none, or one that needs libraries."""
-    found = _static_busybox()
-    if found is None:
-        raise BedError(
-            "The test bed needs a static busybox and found none: run `apt-get install busybox-static`."
-        )
-    return found
-
-
-def _static_busybox() -> Path | None:
-    found = find_program("busybox")
-    return found if found is not None and is_static(found) else None
-
-
 def is_static(program: Path) -> bool:
     """Whether a 64-bit little-endian ELF program runs without the machine's libraries."""
     try:
@@ -90,7 +75,6 @@ TO_RUN: Final = (
     _program("mount", "mount"),
     _program("ip", "iproute2"),
     _program("nft", "nftables"),
-    Need("a static busybox", ("busybox-static",), lambda: _static_busybox() is not None),
 )
 TO_COMPILE_C: Final = (
     Need(

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from tangram.kubelet.sockets import ask, open_channel, socket_address
 from tangram.wire.kubelet import podresources
-from tangram.wire.kubelet.holdings import AllocatableDevices, HeldDevices, allocatable_in, held_by
+from tangram.wire.kubelet.holdings import HeldDevices, held_by
 from tangram.wire.kubelet.methods import Method
 from testbed.errors import BedError
 
@@ -49,12 +49,15 @@ class PodResourcesClient:
         answer = await self._ask(podresources.GET, question)
         return held_by([answer.pod_resources])
 
-    async def allocatable(self) -> tuple[AllocatableDevices, ...]:
-        """What the node has, held or not."""
+    async def allocatable(self) -> dict[str, tuple[str, ...]]:
+        """The ids of every resource that the node has, held or not."""
         answer = await self._ask(
             podresources.GET_ALLOCATABLE_RESOURCES, podresources.AllocatableResourcesRequest()
         )
-        return allocatable_in(answer)
+        found: dict[str, tuple[str, ...]] = {}
+        for each in answer.devices:
+            found[each.resource_name] = (*found.get(each.resource_name, ()), *each.device_ids)
+        return found
 
     async def _ask(self, method: Method[_Asked, _Answered], question: _Asked) -> _Answered:
         try:

@@ -139,7 +139,11 @@ def _protect_kernel_settings(room: RoomFolder) -> None:
         if not (settings / name).exists():
             continue
         plain = room.etc / name.replace("/", ".")
-        plain.write_text(f"{value}\n", encoding="ascii")
+        if not plain.exists():
+            # Every program of the room comes here, and the kubelet may be reading what another one writes.
+            beside = plain.with_name(f"{plain.name}.{os.getpid()}")
+            beside.write_text(f"{value}\n", encoding="ascii")
+            beside.replace(plain)
         linux.mount(plain, settings / name, flags=linux.BIND)
 
 

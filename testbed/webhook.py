@@ -9,7 +9,7 @@ import base64
 import itertools
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -130,17 +130,6 @@ class ScriptedWebhook:
         return tuple(
             review for review in self._reviews if review.hook == hook and (not name or review.name == name)
         )
-
-    async def wait_for_review(
-        self, hook: str, name: str = "", *, count: int = 1, within: float = 60.0
-    ) -> Sequence[Review]:
-        """The first reviews, once there are so many."""
-        if not await self._changes.until(lambda: len(self.reviews(hook, name)) >= count, within=within):
-            raise BedError(
-                f"within {within:g} s the webhook '{hook}' saw {len(self.reviews(hook, name))} of {count} "
-                "awaited reviews"
-            )
-        return self.reviews(hook, name)[:count]
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         asked: Object = (await request.json())["request"]

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from builders.system_programs import system_program
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "application-images"
 PAGE = (ROOT / "docs" / "images-for-jobs.md").read_text("utf-8")
@@ -24,11 +26,6 @@ FOR_BUILDING = {"autoconf", "build-essential", "libtool", "patchelf", "pkg-confi
 OF_MXMACA = {"libelf1", "libltdl7", "libnuma1"}
 KINDS = ("extensions", "operator")
 SAMPLES_MACA, SAMPLES_PLAIN = "cr.metax-tech.com/library/mxc500-maca:2.24.0.0", "ubuntu:20.04"
-NEEDS_COMPILER = pytest.mark.skipif(
-    shutil.which("make") is None or shutil.which("cc") is None or shutil.which("c++") is None,
-    reason="no make or no compiler here",
-)
-
 both = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -119,8 +116,8 @@ def test_the_sample_is_the_manuals_job_with_the_spelling_that_nodes_have() -> No
     assert container["resources"] == {"limits": {"metax-tech.com/gpu": 2}}
 
 
-@NEEDS_COMPILER
 def test_the_project_is_built_into_the_folder_it_is_told_and_nowhere_else(tmp_path: Path) -> None:
+    system_program("c++")
     workspace, app = tmp_path / "workspace", tmp_path / "app"
     shutil.copytree(FOLDER / "Project", workspace)
     before = sorted(workspace.rglob("*"))
@@ -149,9 +146,9 @@ def test_for_metax_docker_the_image_is_plain_and_has_what_mxmaca_needs_at_run_ti
         assert f"`{word}`" in PAGE, word
 
 
-@NEEDS_COMPILER
 def test_what_make_builds_for_metax_docker_is_what_the_final_stage_copies(tmp_path: Path) -> None:
     """The manual's own `OUT=./dist` is seen from src, and its copy finds nothing."""
+    system_program("c++")
     builder, final = stages("samples")
     (make,) = builder.of("RUN")
     (copy,) = final.of("COPY")

@@ -13,6 +13,7 @@ from pathlib import Path
 from shipping.image.apt import Apt
 from shipping.image.cachefolder import cache_folder, filled, key_of, only_builder
 from shipping.image.debs import read_deb
+from shipping.image.errors import ImageError
 from shipping.image.lockfile import read_lock, requirement_lines
 from shipping.image.platforms import Platform
 from shipping.image.progress import Progress
@@ -75,7 +76,10 @@ def one_program(package: str, file: str, platform: Platform, progress: Progress)
             apt.update()
             apt.download([package], folder)
         (archive,) = folder.glob("*.deb")
-        unpack({file: read_deb(archive).files[file]}, folder)
+        files = read_deb(archive).files
+        if file not in files:
+            raise ImageError(f"The Debian package {package} has no {file}: it was renamed or moved there.")
+        unpack({file: files[file]}, folder)
         archive.unlink()
 
     with only_builder(cache_folder(), progress.say):

@@ -5,10 +5,10 @@ program of its own because that would need a C compiler, and two sleeping busybo
 that they do not share with all the other pods, a fiftieth of what the runtime's shim needs beside them.
 """
 
-import shutil
 import subprocess
 from pathlib import Path
 
+from testbed.busybox import static_busybox
 from testbed.errors import BedError
 from testbed.images.archive import Image, Start
 from testbed.images.layers import LINKED_FOLDERS, Entry, File, Folder, Layer, Link
@@ -18,8 +18,6 @@ PAUSE_NAME = "docker.io/local/pause:1"
 BUSYBOX_NAME = "docker.io/local/busybox:1"
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
 
-_ADVICE = "on Debian, apt-get install busybox-static"
-_PROGRAM_INTERPRETER = 3
 _FOLDERS = (
     *("dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "srv", "sys", "usr", "var"),
     *("usr/bin", "usr/lib", "usr/lib64", "usr/local", "usr/local/bin", "usr/share", "var/lib", "var/log"),
@@ -58,7 +56,7 @@ def base_layer() -> Layer:
 
 def base_tree() -> dict[str, Entry]:
     """What is in the base layer. Every path below /bin, /sbin, /lib and /lib64 leads into /usr."""
-    busybox = find_busybox()
+    busybox = static_busybox()
     tree: dict[str, Entry] = {name: Folder() for name in _FOLDERS}
     tree |= {"tmp": Folder(0o1777), "var/tmp": Folder(0o1777)}
     tree |= {link: Link("../" * link.count("/") + target) for link, target in LINKED_FOLDERS.items()}
@@ -68,40 +66,11 @@ def base_tree() -> dict[str, Entry]:
     return tree
 
 
-def find_busybox() -> Path:
-    """The static busybox on PATH. One that needs shared libraries is refused: the images have none for it."""
-    found = shutil.which("busybox")
-    if found is None:
-        raise BedError(f"The test bed's images need a static busybox and PATH has none: {_ADVICE}.")
-    path = Path(found).resolve()
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BedError(
-            f"{path} cannot be read ({error.strerror}), and images need a copy of it: {_ADVICE}."
-        ) from None
-    if not _is_static(content):
-        raise BedError(f"The test bed's images need a static busybox and {path} is not one: {_ADVICE}.")
-    return path
-
-
-def _is_static(content: bytes) -> bool:
-    """Whether this is a 64-bit little-endian ELF program that asks for no loader."""
-    if content[:6] != b"\x7fELF\x02\x01":
-        return False
-    table = int.from_bytes(content[32:40], "little")
-    size = int.from_bytes(content[54:56], "little")
-    count = int.from_bytes(content[56:58], "little")
-    kinds = (content[table + i * size : table + i * size + 4] for i in range(count))
-    return all(int.from_bytes(kind, "little") != _PROGRAM_INTERPRETER for kind in kinds)
-
-
 def _applets(busybox: Path) -> list[str]:
     try:
-        # S603: the program was found on PATH and gets a fixed argument.
-        listing = subprocess.run(  # noqa: S603
+        listing = subprocess.run(  # noqa: S603 - busybox with a fixed argument
             [busybox, "--list"], check=True, capture_output=True, text=True, timeout=10
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise BedError(f"{busybox} --list failed ({error}): {_ADVICE}.") from None
+        raise BedError(f"{busybox} --list failed: {error}.") from None
     return [name for name in listing.stdout.split() if name != "busybox" and "/" not in name]

@@ -66,16 +66,6 @@ def maca_image(name: str, *, version: str, bulk: int = 0) -> Image:
     return _image(name, {**files, "payload.json": payload_text(listed)}, below=_FOLDER)
 
 
-def vendors_maca_image(name: str, *, version: str) -> Image:
-    """MXMACA as the vendor ships it: the folder, and no list."""
-    files = {
-        "version": f"{version}\n",
-        "lib/libmcruntime.so": f"the runtime of {version}\n",
-        "bin/macainfo": f"#!/bin/sh\necho macainfo of {version}\n",
-    }
-    return _image(name, files, below="opt/maca")
-
-
 def _module(version: str, kernel: str) -> str:
     return f"tangram simulated module\nversion: {version}\nkernel: {kernel}\nparameters: debug\n"
 

@@ -1,22 +1,14 @@
 """Shells and kubectl finish the words of `tangram`, and kubectl runs it as a plugin."""
 
-import asyncio
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from builders import scheduling
 from builders.commands import run
 from tangram.cli.completion import answer_to_kubectl
-from tangram.kube.api import Api
-from tangram.sandbox.apiserver.server import serving_api
-from tangram.sandbox.kubeconfig import kubeconfig_text
 
 PROGRAMS = Path(sys.executable).parent
 PRESS_TAB = """
@@ -27,9 +19,6 @@ press() {
 }
 """
 
-needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
-needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")
-
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -38,25 +27,6 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("completion") / "tangram.bash"
     path.write_text(answer.out)
     return path
-
-
-@asynccontextmanager
-async def live(folder: Path) -> AsyncGenerator[Path]:
-    """A kubeconfig for a server with two nodes, and a pod in another namespace than the usual."""
-    async with serving_api() as running, Api(running.connection()) as api:
-        kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text(running.address, running.issued.authority, running.token))
-        for name in ("gpu-1", "gpu-2"):
-            await api.create("/api/v1/nodes", scheduling.node(name))
-        await api.create("/api/v1/namespaces", {"metadata": {"name": "research"}})
-        # A server by itself has no controller that would make the usual account.
-        spec = {"containers": [{"name": "c", "image": "none"}], "serviceAccountName": "somebody"}
-        for namespace, name in (("default", "web"), ("research", "train")):
-            account = {"metadata": {"name": "somebody"}}
-            await api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
-            made = {"metadata": {"name": name}, "spec": spec}
-            await api.create(f"/api/v1/namespaces/{namespace}/pods", made)
-        yield kubeconfig
 
 
 def pressed(script: Path, *lines: str) -> list[list[str]]:
@@ -75,7 +45,6 @@ def pressed(script: Path, *lines: str) -> list[list[str]]:
     return [[word for word in line.split("|") if word] for line in answer.stdout.splitlines()]
 
 
-@needs_bash
 def test_bash_finishes_subcommands_and_options(script: Path) -> None:
     commands, one, options, nested = pressed(script, "''", "stat", "status --n", "simulate-cards ''")
     assert {"sandbox", "status", "explain", "top", "completion"} <= set(commands)
@@ -84,12 +53,10 @@ def test_bash_finishes_subcommands_and_options(script: Path) -> None:
     assert nested == ["serve", "ctl"]
 
 
-@needs_bash
 def test_bash_asks_back_for_what_a_script_cannot_know(script: Path) -> None:
     assert pressed(script, "status -o ''") == [["table", "json", "yaml"]]
 
 
-@needs_bash
 def test_bash_falls_back_to_files(script: Path) -> None:
     """`complete -p` tells how a word is finished when the function finds nothing."""
     shell = ["bash", "-c", f"source '{script}'; complete -p tangram"]
@@ -142,33 +109,3 @@ def test_a_cluster_that_does_not_answer_offers_nothing(
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
     assert answer_to_kubectl(["cordon", ""]) == ":0\n"
     assert answer_to_kubectl(["explain", "--cluster", "file.yaml", ""]) == ":0\n"
-
-
-def kubectl(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "KUBECONFIG": str(kubeconfig),
-        "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
-    }
-    return subprocess.run(
-        ["kubectl", *arguments], capture_output=True, check=False, text=True, timeout=60, env=environment
-    )
-
-
-@needs_kubectl
-async def test_kubectl_runs_it_as_a_plugin_and_finishes_its_words(tmp_path: Path) -> None:
-    async with live(tmp_path) as kubeconfig:
-
-        async def answered(*arguments: str) -> subprocess.CompletedProcess[str]:
-            return await asyncio.to_thread(kubectl, kubeconfig, *arguments)
-
-        status, explained, pods = await asyncio.gather(
-            answered("tangram", "status"),
-            answered("tangram", "explain", "train", "-n", "research"),
-            answered("__complete", "tangram", "explain", "-n", "research", ""),
-        )
-    assert (status.returncode, status.stderr) == (0, "")
-    assert status.stdout.startswith("2 nodes, 4 cards ")
-    assert (explained.returncode, explained.stderr) == (0, "")
-    assert explained.stdout.startswith("research/train asks for no card")
-    assert pods.stdout == "train\n:4\n"

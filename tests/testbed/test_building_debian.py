@@ -1,7 +1,6 @@
 """What comes from the distribution: installed where that is allowed, named in one sentence where not."""
 
 import os
-import shutil
 import struct
 from pathlib import Path
 
@@ -103,7 +102,7 @@ def test_a_machine_without_anything_is_told_everything_at_once(
     add(machine, "apt-get")
     sentence = refusal(*debian.TO_RUN, *debian.TO_COMPILE_C)
     assert (
-        "`apt-get install util-linux mount iproute2 nftables busybox-static gcc libc6-dev pkg-config libseccomp-dev`"
+        "`apt-get install util-linux mount iproute2 nftables gcc libc6-dev pkg-config libseccomp-dev`"
         in sentence
     )
 
@@ -125,11 +124,3 @@ def test_what_is_no_program_is_not_static_either(tmp_path: Path, content: bytes)
     path.write_bytes(content)
     assert not is_static(path)
     assert not is_static(tmp_path / "missing")
-
-
-def test_a_busybox_that_needs_libraries_does_not_count(machine: Path) -> None:
-    dynamic = shutil.which("env", path="/usr/bin:/bin")
-    assert dynamic is not None
-    (machine / "busybox").symlink_to(dynamic)
-    with pytest.raises(BedError, match="busybox-static"):
-        debian.static_busybox()

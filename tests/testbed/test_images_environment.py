@@ -19,7 +19,6 @@ from testbed.images.environment import HOME, SOURCE
 
 PROGRAM = "import testbed.images; print(testbed.images.environment_image().tarball)"
 SCRIPT = "/usr/local/bin/own-script"
-RUNTIME_IMPORTS = "import asyncio, ctypes, decimal, hashlib, lzma, msgspec, numpy, ssl, sqlite3, yaml"
 
 
 @pytest.fixture(name="folder", scope="module")
@@ -170,39 +169,6 @@ def test_every_library_that_a_file_of_the_image_needs_is_in_the_image(root: Path
 
     assert len(programs) > 50
     assert missing == set()
-
-
-@pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root may chroot; the test above looks for missing libraries"
-)
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        pytest.param(["python3", "-c", f"{RUNTIME_IMPORTS}; print('imported')"], "imported", id="imports"),
-        pytest.param(["python3", "-c", "import sys; print(sys.prefix)"], HOME, id="virtual-environment"),
-        pytest.param(["/usr/bin/python3", "-c", "print('plain')"], "plain", id="plain-python"),
-        pytest.param(["tangram", "--version"], "0.", id="version"),
-        pytest.param(
-            ["tangram", "explain", "-f", "/srv/examples/pod.yaml", "--cluster", "/srv/examples/cluster.yaml"],
-            "default/notebook fits",
-            id="explain",
-        ),
-        pytest.param([SCRIPT], "a test", id="own-script"),
-    ],
-)
-def test_with_no_file_of_the_host_in_reach_it_runs(command: list[str], expected: str, root: Path) -> None:
-    environment = {"PATH": f"{HOME}/bin:/usr/bin", "WHO": "a test", "PYTHONDONTWRITEBYTECODE": "1"}
-    answer = subprocess.run(
-        ["/usr/sbin/chroot", root, *command],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=60,
-    )
-
-    assert answer.stderr == ""
-    assert answer.stdout.startswith(expected)
 
 
 @pytest.mark.parametrize(

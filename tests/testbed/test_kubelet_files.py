@@ -127,8 +127,7 @@ async def test_the_kubelet_says_who_holds_what(directory: Path) -> None:
     )
     assert (two.pod, two.ids) == ("two", ("c",))
     assert await kubelet.get("team-a", "one") == (one,)
-    (all_of_it,) = await kubelet.allocatable()
-    assert all_of_it.ids == ("a", "b", "c", "d")
+    assert await kubelet.allocatable() == {SGPU: ("a", "b", "c", "d")}
     with pytest.raises(PodResourcesError, match=r"did not answer Get .* NOT_FOUND, pod gone") as caught:
         await kubelet.get("team-a", "gone")
     assert caught.value.code is grpc.StatusCode.NOT_FOUND

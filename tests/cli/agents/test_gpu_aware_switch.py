@@ -1,7 +1,6 @@
 """`tangram gpu-aware enable` and `disable` on files."""
 
 import io
-import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from builders.commands import Answer, run
 from builders.scheduler_manifests import BARE, BY_HAND, KUBEADM
+from builders.system_programs import patch_program
 
 URL = "http://10.96.0.20:8080"
 
@@ -80,7 +80,6 @@ def test_doing_it_twice_is_nothing_to_do(host: Host) -> None:
     assert host.files() == before
 
 
-@pytest.mark.skipif(shutil.which("patch") is None, reason="there is no 'patch' to take the patch")
 @pytest.mark.parametrize("text", [KUBEADM, BY_HAND, BARE], ids=["kubeadm", "by hand", "bare"])
 def test_the_printed_patch_changes_nothing_by_itself_and_is_what_would_have_been_done(
     host: Host, text: str
@@ -92,7 +91,10 @@ def test_the_printed_patch_changes_nothing_by_itself_and_is_what_would_have_been
     assert (printed.status, printed.err) == (0, "")
     assert host.files() == before
     subprocess.run(
-        ["patch", "--quiet", "-p1", "-d", "/"], input=printed.out.encode(), check=True, capture_output=True
+        [patch_program(), "--quiet", "-p1", "-d", "/"],
+        input=printed.out.encode(),
+        check=True,
+        capture_output=True,
     )
     patched = host.manifest.read_bytes(), host.config.read_bytes()
     host.manifest.write_text(text)

@@ -9,6 +9,7 @@ import io
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from builders.system_programs import SHELLS, applets, shell_command
 from shipping.bundle.__main__ import main
 from shipping.bundle.errors import BundleError
 from shipping.bundle.package import contents, package_name, write_package
@@ -46,7 +48,6 @@ if [ "$2" = push ]; then cat; fi
 if [ "$3 $4" = "--archive $0" ]; then echo "is itself"; fi
 case "$*" in *--hang*) echo hanging; while :; do sleep 0.05; done ;; *--end*) exit 7 ;; esac
 """
-SHELLS = [name for name in ("dash", "busybox", "bash") if shutil.which(name)]
 
 
 def layers_of(one: Platform) -> list[dict[str, Entry]]:
@@ -129,15 +130,7 @@ def with_program(folder: Path, name: str, script: str) -> str:
 @pytest.mark.parametrize("name", SHELLS)
 def test_the_tool_runs_from_its_own_python_in_every_shell(run_file: Path, tmp_path: Path, name: str) -> None:
     """Busybox also brings the tar, gzip and the like that are used."""
-    shell, path = (name,), "/usr/bin:/bin"
-    if name == "busybox":
-        shell, path = ("busybox", "sh"), str(tmp_path / "bin")
-        (tmp_path / "bin").mkdir()
-        for program in subprocess.run(
-            ["busybox", "--list"], capture_output=True, check=True, text=True
-        ).stdout.split():
-            (tmp_path / "bin" / program).symlink_to(shutil.which("busybox") or "")
-    shell = (shutil.which(shell[0]) or "", *shell[1:])
+    path = applets(tmp_path / "bin") if name == "busybox" else "/usr/bin:/bin"
     room = tmp_path / "room to move"
     room.mkdir()
     answer = ran(
@@ -145,7 +138,7 @@ def test_the_tool_runs_from_its_own_python_in_every_shell(run_file: Path, tmp_pa
         "push",
         "r.example.com/a b",
         "--x",
-        by=shell,
+        by=shell_command(name),
         given="word",
         PATH=path,
         TMPDIR=str(room),
@@ -174,16 +167,17 @@ def test_the_tool_runs_from_its_own_python_in_every_shell(run_file: Path, tmp_pa
 def test_the_tool_is_one_for_other_files_of_images_too(
     run_file: Path, tmp_path: Path, name: str, words: tuple[str, ...]
 ) -> None:
-    shell = (shutil.which(name) or "", *(("sh",) if name == "busybox" else ()))
-    answer = ran(run_file, "push", "r.example.com/a", *words, by=shell, TMPDIR=str(tmp_path))
+    answer = ran(run_file, "push", "r.example.com/a", *words, by=shell_command(name), TMPDIR=str(tmp_path))
     assert f"command images push r.example.com/a {' '.join(words)}\n" in answer.stdout
     assert "is itself" not in answer.stdout
 
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_a_closed_standard_input_is_an_empty_one(run_file: Path, tmp_path: Path, name: str) -> None:
-    shell = f"{shutil.which(name)} {'sh' if name == 'busybox' else ''}"
-    answer = ran(Path("/bin/sh"), "-c", f"{shell} {run_file} push r.example.com/a <&-", TMPDIR=str(tmp_path))
+    command = shlex.join(shell_command(name))
+    answer = ran(
+        Path("/bin/sh"), "-c", f"{command} {run_file} push r.example.com/a <&-", TMPDIR=str(tmp_path)
+    )
     assert (answer.returncode, answer.stderr) == (0, "")
     assert "command images push" in answer.stdout
 

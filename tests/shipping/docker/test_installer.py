@@ -6,7 +6,6 @@ to it. `e2e/test_docker_installer.py` installs the real one on a system without 
 
 import fcntl
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from builders.recorded_docker import MAIN, RecordedDocker
+from builders.system_programs import SHELLS, applets, shell_command
 from shipping.bundle.errors import BundleError
 from shipping.docker.building import (
     docker_package_name,
@@ -42,8 +42,6 @@ for word in "$@"; do echo "[$word]"; done
 echo "preload ${LD_PRELOAD-none}"
 exit 7
 """
-SHELLS = [name for name in ("dash", "busybox", "bash") if shutil.which(name)]
-NOBODY = 65534
 
 
 def layers_of(one: Platform, *, program: bool, broken: bool) -> list[dict[str, Entry]]:
@@ -161,15 +159,9 @@ def test_the_command_runs_from_its_own_python_and_gets_every_word_in_every_shell
     old: Path, tmp_path: Path, name: str
 ) -> None:
     """Busybox also brings the tar, gzip and the like that are used."""
-    shell, path = (shutil.which(name) or "",), "/usr/bin:/bin"
-    if name == "busybox":
-        shell, path = (shell[0], "sh"), str(tmp_path / "bin")
-        (tmp_path / "bin").mkdir()
-        listed = subprocess.run(["busybox", "--list"], capture_output=True, check=True, text=True).stdout
-        for program in listed.split():
-            (tmp_path / "bin" / program).symlink_to(shutil.which("busybox") or "")
+    path = applets(tmp_path / "bin") if name == "busybox" else "/usr/bin:/bin"
     prefix = tmp_path / "a place"
-    answer = ran(old, "--prefix", prefix, by=shell, PATH=path)
+    answer = ran(old, "--prefix", prefix, by=shell_command(name), PATH=path)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert f"metax-docker {OLD} is installed: {prefix}/bin/metax-docker" in answer.stdout
 
@@ -268,7 +260,6 @@ def test_uninstalled_nothing_is_left_but_what_was_there_before(old: Path, tmp_pa
     assert "there is nothing to remove" in installed(old, tmp_path, "--uninstall")
 
 
-@pytest.mark.skipif(shutil.which("flock") is None, reason="no flock here")
 def test_two_at_once_do_not_get_into_each_others_way(old: Path, tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     with (tmp_path / "lib/.metax-docker.lock").open("w") as lock:
@@ -342,25 +333,6 @@ def test_what_keeps_it_from_installing_is_told_in_a_sentence(old: Path, tmp_path
     answer = ran(old, "--prefix", place, by=(shutil.which("sh") or "",), PATH=str(lacking))
     assert "lacks the program gzip" in answer.stderr
     assert not place.exists()
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
-def test_without_rights_it_says_how_to_get_them_or_do_without(old: Path) -> None:
-    shared = Path("/tmp") / f"metax-docker-test-{os.getpid()}"  # noqa: S108 - one that everybody may read
-    shared.mkdir(mode=0o755)
-    try:
-        copy = Path(shutil.copy(old, shared))
-        for words in ((), ("--upgrade",), ("--uninstall",)):
-            answer = ran(copy, *words, user=NOBODY)
-            assert (answer.returncode, answer.stdout) == (1, "")
-            assert "run it with sudo, or with --prefix DIR" in answer.stderr
-        own = shared / "own"
-        own.mkdir()
-        os.chown(own, NOBODY, NOBODY)
-        assert ran(copy, "--prefix", own, user=NOBODY).returncode == 0
-        assert ran(own / "bin/metax-docker", user=NOBODY).returncode == 7
-    finally:
-        shutil.rmtree(shared)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,13 @@ from shipping.release.notes import FILE as NOTES
 from shipping.release.steps import files_of
 from shipping.release.sums import FILE as SUMS
 from shipping.release.version import Version
-from tangram.services.installation.matrix import NEWEST_TRIED, OLDEST_KUBERNETES
+from tangram.services.installation.matrix import (
+    HELM_WITH_REGISTRIES,
+    NEWEST_TRIED,
+    OLDEST_HELM,
+    OLDEST_KUBERNETES,
+)
+from testbed.parts import read_components
 
 PAGE = (ROOT / "docs" / "releasing.md").read_text("utf-8")
 
@@ -35,7 +41,20 @@ def test_the_page_spells_versions_as_they_are_spelled() -> None:
         assert tag == "none" or tag.startswith(f"`{version.tag}`")
 
 
-def test_the_page_says_which_kubernetes_is_supported() -> None:
-    oldest, newest = (f"{major}.{minor}" for major, minor in (OLDEST_KUBERNETES, NEWEST_TRIED))
-    assert f"from {oldest} on" in part("Kubernetes")
-    assert f"run on {newest}," in part("Kubernetes")
+def minor(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version[:2]))
+
+
+def test_the_page_says_what_is_stated_of_kubernetes_and_what_was_run() -> None:
+    (kubernetes,) = (each.version for each in read_components() if each.name == "kubernetes")
+    assert kubernetes.startswith(f"v{minor(NEWEST_TRIED)}.")
+    assert f"from {minor(OLDEST_KUBERNETES)} on: the charts refuse an older one" in part("Kubernetes")
+    assert f"| Kubernetes before {minor(NEWEST_TRIED)} |" in part("Kubernetes")
+    for chart in ("tangram", "metax-gpu-extensions", "metax-operator"):
+        text = (ROOT / "deploy" / "charts" / chart / "Chart.yaml").read_text("utf-8")
+        assert f'kubeVersion: ">={minor(OLDEST_KUBERNETES)}.0-0"' in text
+
+
+def test_the_page_says_which_helm_is_stated() -> None:
+    stated = f"from {minor(OLDEST_HELM)} on with files, from {minor(HELM_WITH_REGISTRIES)} on with a registry"
+    assert stated in part("Kubernetes")

@@ -1,0 +1,206 @@
+"""Limits that the pages state are those of the code today. A test that fails here says which sentence has to go."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from builders.clusters import metax_node
+from builders.fake_driver import metax_card
+from tangram.drivers.sysfs.pci import PciFunction
+from tangram.drivers.sysfs.products import Named
+from tangram.engine.layout import MOST_CARDS
+from tangram.model.cards import CardMode, QosPolicy, Vendor
+from tangram.model.devices import DriverMode
+from tangram.model.pods import Container, Phase, Pod, PodRef, Role
+from tangram.sandbox.nodes.machine import HEALTH_S
+from tangram.sandbox.nodes.pod_run import CONFIG_ERROR
+from tangram.services.driver_manager.reporting import MODES
+from tangram.services.scheduler.reviewing import MOST_SENTENCES
+from tangram.units.ids import Namespace, NodeName, PodName, PodUid
+from tangram.vendors.admission import admit
+from tangram.vendors.codes import Code
+from tangram.wire.metax_labels import DRIVER_MODE, label_set
+from tangram.wire.metax_publishing import listing_of
+from tangram.wire.operator.node_states import Source
+from tangram.wire.tenants import Unnamed, read_tenant
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+CHARTS: Final = ("tangram", "metax-gpu-extensions", "metax-operator")
+PRODUCT: Final = "metax-tech.com/gpu.product"
+FUNCTIONS: Final = "metax-tech.com/gpu.vfnum"
+
+
+def prose(name: str) -> str:
+    """A page without its line breaks."""
+    return " ".join((ROOT / name).read_text("utf-8").split())
+
+
+def pod(*limits: dict[str, str], privileged: bool = False, node: str | None = None) -> Pod:
+    return Pod(
+        ref=PodRef(Namespace("default"), PodName("demo"), PodUid("uid-1")),
+        containers=tuple(
+            Container(f"c{number}", Role.APP, limits=each, privileged=privileged)
+            for number, each in enumerate(limits)
+        ),
+        node_name=NodeName(node) if node is not None else None,
+        phase=Phase.RUNNING if node is not None else Phase.PENDING,
+    )
+
+
+def codes(of: Pod) -> list[Code]:
+    return [Code(refusal.code) for refusal in admit(of).refusals]
+
+
+# ---- selectors of jobs that were written for MetaX's own labels
+
+
+def test_the_manuals_product_is_no_label_of_ours_and_the_page_says_what_to_write() -> None:
+    labels = label_set([metax_card(0)], on_bus=True)
+    page = prose("docs/migrate-from-metax.md")
+    assert labels[PRODUCT] == "MXC500"
+    assert (
+        f'| `{PRODUCT}: "C500"`, the manual\'s spelling | does not match: the label is `{labels[PRODUCT]}`'
+        in page
+    )
+    assert f"`{PRODUCT}: {labels[PRODUCT]}` and not `C500`" in prose("docs/metax-extensions.md")
+
+
+def test_a_job_that_the_pages_show_selects_labels_that_nodes_carry() -> None:
+    text = (ROOT / "docs" / "images-for-jobs.md").read_text("utf-8").partition("\n## The job\n")[2]
+    block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    wanted: dict[str, str] = yaml.safe_load(block[1])["spec"]["nodeSelector"]
+    labels = label_set([metax_card(0, virtual_functions=0)], on_bus=True)
+    assert wanted == {key: labels[key] for key in (FUNCTIONS, PRODUCT)}
+
+
+def test_cards_whose_functions_the_kernel_does_not_show_have_no_label_of_them() -> None:
+    assert FUNCTIONS not in label_set([metax_card(0)], on_bus=True)
+    row = f'| `{FUNCTIONS}: "0"` | matches where the kernel shows `sriov_numvfs` of the cards; elsewhere there is no'
+    assert f"{row} such label" in prose("docs/migrate-from-metax.md")
+
+
+def test_the_mode_of_a_driver_is_its_kind_but_under_the_operator_who_installed_it() -> None:
+    hosts_own = PciFunction(
+        bdf="0000:01:00.0", folder="", vendor=Vendor.METAX, named=Named("MXC500"), kernel_driver="MXGVM"
+    )
+    assert hosts_own.mode is DriverMode.CLOUD
+    assert MODES[Source.HOST] == "native"
+    assert (
+        "`cloud` for the one that hands out virtual functions (`MXGVM`), though the host installed it"
+        in prose("docs/gpu-label.md")
+    )
+    assert f'| `{DRIVER_MODE}: "native"` |' in prose("docs/migrate-from-metax.md")
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_no_chart_has_an_option_for_product_names_or_the_drivers_mode(chart: str) -> None:
+    schema: dict[str, Any] = json.loads(
+        (ROOT / "deploy" / "charts" / chart / "values.schema.json").read_text("utf-8")
+    )
+    assert not {"productNames", "driverMode"} & schema["properties"]["gpuLabel"]["properties"].keys()
+    kept = (ROOT / "tests" / "data" / "charts" / chart / "default.yaml").read_text("utf-8")
+    assert "--product-names" not in kept
+    assert "--driver-mode" not in kept
+    assert prose("docs/gpu-label.md").count("the charts have no option for it") == 2
+
+
+# ---- what keeps tenants apart
+
+
+def test_compute_is_not_limited_for_a_pod_that_names_no_policy_and_the_pages_say_so() -> None:
+    answer = admit(pod({"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "60"}))
+    assert answer.request is not None
+    assert answer.request.qos is QosPolicy.BEST_EFFORT
+    assert "under `best-effort`, which a pod gets that names no policy, it is not limited" in prose(
+        "README.md"
+    )
+    assert "under `best-effort`, the default," in prose("docs/security.md")
+
+
+# ---- the sandbox
+
+
+def test_what_the_readme_says_the_sandbox_lacks_is_on_its_page() -> None:
+    page = (
+        (ROOT / "docs" / "sandbox.md")
+        .read_text("utf-8")
+        .partition("\n## What the embedded API server is not\n")[2]
+    )
+    rows = re.findall(r"^\| ([A-Z][^|]+) \|", page.partition("\n## ")[0], re.MULTILINE)
+    lacks = re.search(r"Its API server is ours: it ([^.]+)\.", prose("README.md"))
+    assert lacks is not None
+    assert lacks[1] == (
+        "evaluates no CEL, enters no container, carries no traffic and has few of a cluster's built-in roles"
+    )
+    assert {"Evaluate CEL", "Enter containers", "Carry traffic", "Know every role of a cluster"} <= set(rows)
+
+
+def test_an_agent_of_the_sandbox_notices_a_card_that_dies_as_soon_as_the_readme_says() -> None:
+    assert HEALTH_S == 2
+    assert "The agent notices within two seconds." in prose("README.md")
+
+
+def test_cards_of_a_node_are_weighed_exactly_up_to_the_number_that_the_readme_says() -> None:
+    assert f"**At most {MOST_CARDS} cards per node** for the exact topology search" in prose("README.md")
+
+
+# ---- requests
+
+
+def test_koordinators_words_beside_whole_cards_are_refused_and_the_page_says_so() -> None:
+    words = {"koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"}
+    for whole in ("metax-tech.com/gpu", "mthreads.com/gpu"):
+        assert codes(pod({**words, whole: "2"})) == [Code.KOORDINATOR_MIXED_WORDS]
+    assert (
+        "| `metax-tech.com/gpu`, `mthreads.com/gpu`, `vcore` and the like beside these words | Refused"
+        in prose("docs/koordinator.md")
+    )
+
+
+def test_every_fault_is_reported_but_of_amounts_in_koordinators_words_the_first() -> None:
+    own = {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "150", "metax-tech.com/vmemory": "1500m"}
+    assert codes(pod(own)) == [Code.CORES_OUT_OF_RANGE, Code.AMOUNT_FRACTIONAL]
+    theirs = {
+        "metax-tech.com/sgpu": "2",
+        "koordinator.sh/gpu-core": "150",
+        "koordinator.sh/gpu-memory": "16Gi",
+    }
+    assert codes(pod(theirs)) == [Code.KOORDINATOR_UNIT]
+    page = prose("docs/refusals.md")
+    assert MOST_SENTENCES == 8
+    assert "Every fault of a pod is in the answer, of very many the first eight;" in page
+    assert "in Koordinator's words mean together is judged up to the first fault" in page
+
+
+def test_two_exclusive_moore_threads_cards_are_not_refused_and_the_page_says_that_they_wait() -> None:
+    assert codes(pod({"mthreads.com/vgpu": "1"}, {"mthreads.com/vgpu": "1"})) == []
+    assert "each ask for a Moore Threads card of their own" in prose("docs/scheduler.md")
+
+
+def test_a_running_pod_that_admission_would_refuse_holds_nothing_and_the_page_says_so() -> None:
+    running = read_tenant(pod({"metax-tech.com/gpu": "1"}, privileged=True, node="n"), None)
+    assert isinstance(running, Unnamed)
+    assert running.request is None
+    assert "that admission would refuse today is not counted" in prose("docs/scheduler.md")
+
+
+# ---- the node
+
+
+def test_whole_cards_are_in_the_vendors_list_and_the_page_warns_of_hamis_scheduler() -> None:
+    node = metax_node("n", 2, mode=CardMode.WHOLE)
+    assert [card.model for card in listing_of(node.cards, node.topology, {})] == ["native", "native"]
+    assert 'lists whole cards too, with `"model":"native"`' in prose("docs/gpu-device.md")
+
+
+def test_the_runbook_names_the_state_in_which_a_refused_container_waits() -> None:
+    section = prose("docs/runbooks.md").partition("## TangramContainersRefused")[2].partition(" ## ")[0]
+    assert f"`{CONFIG_ERROR}`" in section
+    assert "UnexpectedAdmissionError" not in section

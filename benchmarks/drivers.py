@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tangram.drivers.mxsml.driver import MxsmlDriver
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
+REPOSITORY = Path(__file__).resolve().parent.parent
 
 NODE_SIDE = (
     "tangram.drivers.opening",
@@ -165,9 +165,8 @@ def _weight() -> Weight:
 
 
 def _twins() -> ModuleType:
-    # The twin belongs to the tests, which are no package of ours.
-    if str(TESTS) not in sys.path:
-        sys.path.insert(0, str(TESTS))
+    # The twin belongs to the tests, which are no package of ours. They have a folder `shipping` too: ours comes first.
+    sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
     return importlib.import_module("builders.mxsml_twin")
 
 

@@ -98,6 +98,16 @@ class Visitor:
         async with self.session.post(self.url + form.action, data=fields, headers=headers) as got:
             return Page(got.status, await got.text(), got.url.path)
 
+    async def is_answered(self) -> bool:
+        """Whether a connection is made at all; what answers is judged by the caller's next request."""
+        try:
+            await self.get("/")
+        except aiohttp.ClientConnectorError as error:
+            if isinstance(error, aiohttp.ClientConnectorSSLError | aiohttp.ClientConnectorCertificateError):
+                raise
+            return False
+        return True
+
     async def sign_in(self, token: str) -> Page:
         page = await self.get("/")
         assert page.path == "/sign-in", page

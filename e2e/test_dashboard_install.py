@@ -126,6 +126,8 @@ async def test_a_release_with_a_dashboard_shows_each_what_they_may_see_and_do(
             async with visiting(
                 cluster, f"https://{SERVICE}", room=room, authority=authority.certificate
             ) as visitor:
+                # helm waits for the pods; kube-proxy writes each node's rules for them a moment later.
+                await poll_until(visitor.is_answered, what=f"the Service from {room}")
                 assert (await visitor.sign_in(admin)).status == 200
                 (cookie,) = [one for one in visitor.session.cookie_jar if "session" in one.key]
                 assert cookie["secure"]

@@ -6,6 +6,7 @@ checkout.
 
 import json
 import shutil
+import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from builders.system_programs import system_program
 from shipping.image.building import Record, archive_name, build, platform_archive_name
+from shipping.image.elf import read_elf
 from shipping.image.platforms import Platform
 from shipping.image.progress import Progress
 from shipping.image.project import ROOT, read_project
@@ -37,6 +40,17 @@ for name in [*others, *ours]:
     importlib.import_module(name)
 print("imported", len(ours), "of ours and", *others)
 print("as", os.getuid())
+"""
+
+LOAD_EVERY_LIBRARY = """
+import ctypes, pathlib, sys
+
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.so")):
+    try:
+        ctypes.CDLL(str(path))
+        print(f"{path.name}: loaded")
+    except OSError as error:
+        print(f"{path.name}: {error}")
 """
 
 
@@ -101,6 +115,28 @@ def locked_container(
     if command:
         made["command"] = list(command)
     return made
+
+
+def needing(library: str, folder: Path) -> Path:
+    """A shared object that names this one library as needed, and nothing else.
+
+    It is linked against a stand-in of that name, so this machine need not have the library. Its own name can be a key
+    of a ConfigMap, where no plus may be.
+    """
+    source = folder / "empty.c"
+    source.write_text("")
+    stand_in, made = folder / library, folder / f"needs-{library.partition('.so')[0].replace('+', 'x')}.so"
+    _linked(source, "-o", stand_in, f"-Wl,-soname,{library}")
+    _linked(source, "-o", made, "-Wl,--no-as-needed", stand_in)
+    elf = read_elf(made.read_bytes())
+    assert elf is not None
+    assert elf.needed == (library,)
+    return made
+
+
+def _linked(*words: str | Path) -> None:
+    command = [system_program("gcc"), "-shared", "-nostdlib", *map(str, words)]
+    subprocess.run(command, check=True, timeout=60)  # noqa: S603 - the compiler, with words of ours
 
 
 def layer_digests(archive: Path) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import pytest
 from e2e.image_kit import (
     EMULATORS,
     IMPORT_EVERYTHING,
+    LOAD_EVERY_LIBRARY,
     Made,
     as_image,
     copy_sources,
     layer_digests,
     locked_container,
     make,
+    needing,
     unpack,
 )
 from shipping.image.building import BUDGET, sbom_name
@@ -26,6 +29,7 @@ from shipping.image.downloads import one_program
 from shipping.image.platforms import PLATFORMS, of_this_machine, platform_named
 from shipping.image.programs import PLACE_IN_IMAGE as PROGRAMS
 from shipping.image.progress import Progress
+from shipping.image.recipe import VENDOR_LIBRARIES_NEED
 from testbed.api import path_of
 from testbed.box import REPOSITORY
 from testbed.cluster import Cluster
@@ -81,6 +85,35 @@ async def test_the_image_runs_as_a_pod_without_any_rights(
     assert "as 65532" in logs["modules"]
     for module in ("numpy", "grpc", "cryptography", "aiohttp", "msgspec", "pymtml", "yaml"):
         assert f" {module}" in logs["modules"]
+    await cluster.api.delete(path_of("ConfigMap", name))
+
+
+async def test_a_vendors_library_that_a_node_mounts_finds_the_libraries_it_needs(
+    cluster: Cluster, unique: Callable[[str], str], made: Made, tmp_path: Path
+) -> None:
+    """One stub for each library that the vendors' libraries name, and one that names a library of its own making."""
+    await cluster.load_image(as_image(made, made.archive))
+    name, unknown = unique("vendor"), "libtangram-absent.so.1"
+    stubs = {needed: needing(needed, tmp_path) for needed in (*VENDOR_LIBRARIES_NEED, unknown)}
+    await cluster.api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name},
+            "binaryData": {path.name: b64encode(path.read_bytes()).decode() for path in stubs.values()},
+        }
+    )
+    loading = locked_container(
+        "loading", made.record.image, command=["python3", "-c", LOAD_EVERY_LIBRARY, "/opt/vendor/lib"]
+    )
+    loading["volumeMounts"] = [{"name": "vendor", "mountPath": "/opt/vendor/lib"}]
+    await cluster.api.create(pod(name, loading, volumes=[{"name": "vendor", "configMap": {"name": name}}]))
+    ended = await cluster.until_pod(name, is_over, within=120)
+    said = (await cluster.pod_log(name, "loading")).splitlines()
+    assert ended["status"]["phase"] == "Succeeded", said
+    refused = [line for line in said if not line.endswith(": loaded")]
+    assert len(said) == len(stubs)
+    assert [unknown in line for line in refused] == [True], said
     await cluster.api.delete(path_of("ConfigMap", name))
 
 

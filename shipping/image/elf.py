@@ -5,7 +5,7 @@ needs is read: the machine, the loader's name, the names of libraries and the fo
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from shipping.image.errors import ImageError
@@ -91,6 +91,12 @@ def problems(tree: Tree, platform: Platform) -> list[str]:
     return found
 
 
+def absent(libraries: Iterable[str], tree: Tree, platform: Platform) -> list[str]:
+    """Those of the named libraries that a file without a path of its own would not find."""
+    places = _usual_places(platform)
+    return [name for name in libraries if not any(_present(f"{place}/{name}", tree) for place in places)]
+
+
 def _problems(name: str, elf: Elf, tree: Tree, platform: Platform) -> list[str]:
     if elf.machine != platform.elf_machine:
         return [f"is made for another machine than {platform.name}"]
@@ -102,12 +108,16 @@ def _problems(name: str, elf: Elf, tree: Tree, platform: Platform) -> list[str]:
     own = [folder.replace("${ORIGIN}", "$ORIGIN") for folder in elf.folders]
     here = f"/{name.rpartition('/')[0]}"
     places = [folder.replace("$ORIGIN", here) for folder in own]
-    places += [f"/usr/lib/{platform.triplet}", "/usr/lib"]
+    places += _usual_places(platform)
     for library in elf.needed:
         paths = [library] if "/" in library else [f"{place}/{library}" for place in places]
         if not any(_present(path, tree) for path in paths):
             found.append(f"needs {library}, which is not there")
     return found
+
+
+def _usual_places(platform: Platform) -> list[str]:
+    return [f"/usr/lib/{platform.triplet}", "/usr/lib"]
 
 
 def _present(path: str, tree: Tree) -> bool:

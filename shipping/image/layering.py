@@ -17,11 +17,11 @@ import msgspec
 from shipping.image.bytecode import with_bytecode
 from shipping.image.cachefolder import cache_folder, filled, key_of
 from shipping.image.debs import Deb, read_deb
-from shipping.image.elf import problems
+from shipping.image.elf import absent, problems
 from shipping.image.errors import ImageError
 from shipping.image.layers import Layer, write_layer
 from shipping.image.platforms import Platform, of_this_machine
-from shipping.image.recipe import PYTHON
+from shipping.image.recipe import PYTHON, VENDOR_LIBRARIES_NEED
 from shipping.image.sbom import Part, part_of_deb, part_of_wheel
 from shipping.image.system import base_tree
 from shipping.image.tree import Entry, File, Folder, Tree, joined, unpack, with_folders
@@ -66,6 +66,7 @@ def debian_layer(debs: Path, platform: Platform, python_root: Path) -> Stored:
         names = {deb.name: deb for deb in packages}
         tree = with_bytecode(base_tree(packages), python_root, of_this_machine())
         _refuse_broken(tree, platform)
+        _refuse_without_vendor_needs(tree, platform)
         return with_folders(tree, ()), [part_of_deb(deb, names) for deb in packages]
 
     return _stored("debian", [debs.name, platform.name], make)
@@ -153,6 +154,15 @@ def _refuse_broken(tree: Mapping[str, Entry], platform: Platform) -> None:
     if found:
         raise ImageError(
             f"The image for {platform.name} would not work: {'; '.join(found[:5])}. See what recipe.py leaves out."
+        )
+
+
+def _refuse_without_vendor_needs(tree: Mapping[str, Entry], platform: Platform) -> None:
+    lacking = absent(VENDOR_LIBRARIES_NEED, tree, platform)
+    if lacking:
+        raise ImageError(
+            f"The image for {platform.name} lacks {', '.join(lacking)}, which a vendor's library needs that a node "
+            f"mounts into the container: name the Debian package of it in recipe.py."
         )
 
 

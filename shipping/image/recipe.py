@@ -16,11 +16,27 @@ MODULES: Final = f"usr/local/lib/python{PYTHON}/dist-packages"
 PACKAGES: Final = (
     "base-files",  # names the system for scanners, and holds the licence texts the others point to
     "ca-certificates",  # the certificates; who trusts an API server by another authority mounts its own
+    "libc6",  # everything, and the vendors' libraries, which are the node's and mounted into the container
+    "libdrm2",  # Moore Threads' library
+    "libgcc-s1",  # MetaX's library
     f"libpython{PYTHON}-stdlib",
-    "libstdc++6",  # grpcio, and the vendors' libraries that a node mounts
+    "libstdc++6",  # grpcio, and MetaX's library
     f"python{PYTHON}-minimal",
     "tzdata",  # time zones of CronJobs in the sandbox
 )
+
+VENDOR_LIBRARIES_NEED: Final = (
+    "libc.so.6",
+    "libdl.so.2",
+    "libdrm.so.2",
+    "libgcc_s.so.1",
+    "libm.so.6",
+    "libstdc++.so.6",
+)
+"""What `libmxsml.so` 2.2.8 and `libmtml.so` 1.5.0 name as needed, besides the loader.
+
+No file of the image names all of these, so the search for missing libraries alone would let one of them go.
+"""
 
 LEFT_OUT: Final = {
     "dpkg": "nothing is installed in a running container",

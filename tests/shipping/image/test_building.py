@@ -1,6 +1,7 @@
 """From sources to files: what is kept, what is refused, and what a second build does."""
 
 import os
+import re
 import subprocess
 from io import StringIO
 from pathlib import Path
@@ -21,6 +22,7 @@ from shipping.image.platforms import PLATFORMS, Platform
 from shipping.image.programs import NAMES, Go
 from shipping.image.progress import Progress
 from shipping.image.project import LOCK, Project, build_wheel, read_project
+from shipping.image.recipe import VENDOR_LIBRARIES_NEED
 from shipping.image.tree import File, Tree
 
 
@@ -208,8 +210,14 @@ def without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_debs(_: Path) -> list[object]:
         return []
 
+    libraries: Tree = {
+        f"usr/lib/{platform.triplet}/{name}": File(b"library")
+        for platform in PLATFORMS
+        for name in VENDOR_LIBRARIES_NEED
+    }
+
     def small_base(_: object) -> Tree:
-        return {"usr/bin/python3.11": File(b"python")}
+        return {"usr/bin/python3.11": File(b"python"), **libraries}
 
     def folder(*_: object, **__: object) -> Path:
         return downloads
@@ -301,5 +309,21 @@ def test_an_image_with_a_library_missing_is_not_made(
 
     monkeypatch.setattr(layering, "problems", lacking)
     with pytest.raises(ImageError, match=r"image for amd64 would not work: /usr/bin/x needs libgone\.so"):
+        build(tmp_path / "dist", Progress(StringIO()), root=sources)
+    assert not (tmp_path / "dist").exists()
+
+
+@pytest.mark.usefixtures("without_network")
+@pytest.mark.parametrize("name", VENDOR_LIBRARIES_NEED)
+def test_an_image_that_could_not_load_a_vendors_library_is_not_made(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    complete = layering.base_tree(())
+
+    def without_one(_: object) -> Tree:
+        return {path: entry for path, entry in complete.items() if not path.endswith(f"/{name}")}
+
+    monkeypatch.setattr(layering, "base_tree", without_one)
+    with pytest.raises(ImageError, match=re.escape(f"The image for amd64 lacks {name}, which a vendor's")):
         build(tmp_path / "dist", Progress(StringIO()), root=sources)
     assert not (tmp_path / "dist").exists()

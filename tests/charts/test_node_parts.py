@@ -85,6 +85,13 @@ def test_gpu_device_sees_of_the_host_what_its_page_says(chart: str) -> None:
     } == wanted
 
 
+def test_gpu_device_sees_the_processes_that_use_the_cards(chart: str) -> None:
+    spec = pod_of(part(chart, "gpu-device"))["spec"]
+    assert spec["hostPID"] is True
+    assert "shareProcessNamespace" not in spec
+    assert "`hostPID`" in (DOCS / "gpu-device.md").read_text("utf-8")
+
+
 def test_gpu_device_may_do_what_its_page_says(chart: str) -> None:
     wanted: set[tuple[str, str, str]] = set()
     for verbs, cell, _ in rows("gpu-device.md", "| API verb"):

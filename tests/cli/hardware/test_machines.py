@@ -1,12 +1,15 @@
 """`devices`, `topology`, `top` and `doctor` over every kind of machine, word for word."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from builders.mxsml_twin import c500
 from builders.places import Place
 
 COMMAND = Path(sys.executable).with_name("tangram")
@@ -64,3 +67,12 @@ def test_a_machine_with_nothing_is_told_so_in_one_line_and_status_3(command: str
         assert looked_for in answer.stderr
     sentence = answer.stderr.removeprefix("tangram: ").removeprefix("nothing to check: ")
     assert sentence in DOCUMENT.read_text("utf-8")
+
+
+def test_processes_that_have_no_number_here_are_not_told_as_none(metax_twin: Callable[..., Place]) -> None:
+    place: Place = metax_twin(c500(2).with_process(4242, 1, nspid=0))
+    (first, second) = json.loads(place.run("devices", "-o", "json").out)["cards"]
+    assert (first["processes"], second["processes"]) == ([], None)
+    said = place.run("devices").out
+    assert "the processes on card 1 cannot be listed" in said
+    assert "no process uses a card" not in said

@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -7,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.metax_tree import CLASS_ROOT
 from builders.mxsml_twin import Machine, Twin, c500
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml import driver as mxsml_driver
 from tangram.drivers.mxsml.driver import MxsmlDriver
+from tangram.drivers.mxsml.functions import SIGNATURES
 from tangram.drivers.mxsml.slicing import check_memory, check_name
 from tangram.drivers.mxsml.turns import turn
 from tangram.model.cards import QosPolicy
@@ -355,3 +358,58 @@ def test_a_slice_that_somebody_without_a_number_here_is_in_is_busy_and_stays(twi
     driver = twin_of(machine).driver()
     assert [each.busy for each in driver.slices(FIRST)] == [True]
     assert "no number here" in refused(Kind.BUSY, lambda: driver.remove_slice(FIRST, 3))
+
+
+FORMS = tuple(f"mxSml{name}" for name in SIGNATURES if "Process" in name)
+
+
+@pytest.mark.parametrize("change", ["remove", "switch"])
+def test_without_a_list_of_processes_nothing_is_taken_for_idle(twin_of: Make, change: str) -> None:
+    machine = c500(1).with_slice(0, 3, uuid="s3") if change == "remove" else c500(1, model="native")
+    driver = twin_of(machine, left_out=FORMS).driver()
+    assert all(each.busy is NA for each in driver.slices(FIRST))
+    said = refused(
+        Kind.BUSY,
+        (lambda: driver.remove_slice(FIRST, 3))
+        if change == "remove"
+        else (lambda: driver.set_sliced(FIRST, on=True)),
+    )
+    assert "the library lists no processes" in said
+    assert len(driver.slices(FIRST)) == (change == "remove")
+
+
+def test_a_slice_beside_those_that_hidden_processes_use_counts_as_in_use(twin_of: Make) -> None:
+    machine = c500(1).with_slice(0, 3, uuid="s3").with_slice(0, 4, uuid="s4")
+    driver = twin_of(machine.with_process(90, 0, slice=3, nspid=0)).driver()
+    assert [each.busy for each in driver.slices(FIRST)] == [True, NA]
+    assert "hostPID: true" in refused(Kind.BUSY, lambda: driver.remove_slice(FIRST, 4))
+
+
+def test_a_card_that_a_hidden_process_uses_keeps_its_mode(twin_of: Make) -> None:
+    driver = twin_of(c500(2, model="native").with_process(90, 0, nspid=0)).driver()
+    assert "hostPID: true" in refused(Kind.BUSY, lambda: driver.set_sliced(FIRST, on=True))
+    driver.set_sliced(CardUuid("GPU-00000000-1111-2222-3333-000000000001"), on=True)
+
+
+@pytest.mark.parametrize("broken", ["ringbuf/0/gpuid", "ringbuf/0/type", "ringbuf", "nspid"])
+def test_a_hidden_process_that_could_be_anywhere_makes_every_card_and_slice_unknown(
+    twin_of: Make, broken: str
+) -> None:
+    twin = twin_of(c500(2).with_slice(0, 3, uuid="s3").with_process(90, 1, nspid=0))
+    process = twin.sysfs / CLASS_ROOT / "proc/90" / broken
+    shutil.rmtree(process) if process.is_dir() else process.write_text("rubbish\n")
+    if broken == "nspid":
+        shutil.rmtree(process.with_name("ringbuf"))
+    driver = twin.driver()
+    assert [each.busy for each in driver.slices(FIRST)] == [NA]
+    assert [driver.figures(each.uuid).processes for each in driver.devices()] == [NA, NA]
+    refused(Kind.BUSY, lambda: driver.remove_slice(FIRST, 3))
+
+
+def test_a_hidden_process_without_work_uses_nothing(twin_of: Make) -> None:
+    twin = twin_of(c500(1).with_slice(0, 3, uuid="s3").with_process(90, 0, nspid=0))
+    (twin.sysfs / CLASS_ROOT / "proc/90/ringbuf/0/type").write_text("1\n")
+    driver = twin.driver()
+    assert [each.busy for each in driver.slices(FIRST)] == [False]
+    driver.remove_slice(FIRST, 3)
+    assert driver.slices(FIRST) == ()

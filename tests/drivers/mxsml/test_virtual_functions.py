@@ -57,6 +57,12 @@ def test_a_card_in_use_is_not_split(twin_of: Make) -> None:
     assert kind_of(twin_of(c500(1, virtual_functions=8).with_process(5, 0)), 2) is Kind.BUSY
 
 
+def test_a_card_whose_processes_are_hidden_is_not_split(twin_of: Make) -> None:
+    twin = twin_of(c500(1, virtual_functions=8).with_process(5, 0, nspid=0))
+    assert kind_of(twin, 2) is Kind.BUSY
+    assert attribute(twin).read_text() == "0\n"
+
+
 def test_a_part_is_not_split_again(twin_of: Make) -> None:
     part = TreeCard(0, "0000:0e:00.1", uuid="vf", product="MXC500 VF", part_of="0000:0e:00.0")
     assert kind_of(twin_of(machine_of(part)), 2, CardUuid("GPU-vf")) is Kind.INVALID

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 from builders.agent_api import pod
 from builders.agent_runs import allocated, slice_limits
 from builders.simulated import ManualClock, make_driver
@@ -25,6 +28,7 @@ from tangram.services.gpu_device.stock import take_stock
 from tangram.services.gpu_device.tidying import NAMELESS_S, Tidying
 from tangram.units.ids import Namespace, NodeName, PodName, PodUid
 from tangram.units.memory import from_gib
+from tangram.units.na import NA
 from tangram.wire.cdi_grants import grant_text
 from tangram.wire.errors import WireError
 from tangram.wire.kubelet.checkpoint import Checkpoint
@@ -189,6 +193,31 @@ async def test_a_slice_that_was_never_named_goes_after_a_while_unless_it_is_used
     await node.tidying.tidy(NOTHING)
     assert [len(node.driver.world.slices(uuid)) for uuid in node.uuids] == [0, 1]
     assert node.done == ["nameless-removed"]
+
+
+async def test_a_slice_stays_while_it_is_not_known_whether_it_is_in_use(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Node(tmp_path)
+    node.give("gone")
+    node.driver.create_slice(node.uuids[1], memory=from_gib(4), cores=10)
+    listed = node.driver.world.slices
+
+    def slices(uuid: str) -> object:
+        parts = listed(uuid)  # pyright: ignore[reportArgumentType] - the world's own question
+        return tuple(msgspec.structs.replace(part, busy=NA) for part in parts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(node.driver.world, "slices", slices)
+        await node.tidying.tidy(NOTHING)
+        node.clock.seconds += NAMELESS_S
+        assert await node.tidying.tidy(NOTHING)
+    assert node.left() == (2, 1)
+    said = {str(vars(record)["error"]) for record in caplog.records if "error" in vars(record)}
+    assert said
+    assert all("hostPID" in sentence for sentence in said)
+    await node.tidying.tidy(NOTHING)
+    assert node.left() == (0, 0)
 
 
 async def test_a_card_that_cannot_be_asked_keeps_its_files_and_the_others_are_tidied(tmp_path: Path) -> None:

@@ -88,6 +88,9 @@ spec:
       # It tells the schedulers, lets pods that are on their way arrive and the kubelet's calls end, and writes what it
       # still owes: fifteen seconds at most.
       terminationGracePeriodSeconds: 30
+      # MetaX's library leaves out processes that have no number in its PID namespace: without the host's, every card in
+      # use would look idle, and what is destructive waits for idle cards (docs/security.md).
+      hostPID: true
       {{- with .Values.gpuDevice.nodeSelector }}
       # Beside the cards: of nodes that have some, those that are to be served from here.
       nodeSelector: {{- toYaml . | nindent 8 }}

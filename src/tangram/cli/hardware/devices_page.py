@@ -83,6 +83,8 @@ def _show_tenants(screen: Screen, cards: Sequence[CardReport]) -> None:
         screen.line("Who is on the cards could not be read for all of them.")
     elif all(isinstance(card.processes, NotAvailable) for card in cards):
         screen.line("No slice exists; this driver does not list processes.")
+    elif unlisted := [str(card.index) for card in cards if isinstance(card.processes, NotAvailable)]:
+        screen.line(f"No slice exists; the processes on card {', '.join(unlisted)} cannot be listed.")
     else:
         screen.line("No slice exists and no process uses a card.")
 

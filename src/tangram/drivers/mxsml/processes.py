@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml.binding import MOST_RECORDS, Binding, decoded
 from tangram.drivers.mxsml.layouts import ProcessOnCard3, ProcessRecord1, ProcessRecord2, ProcessRecord3
+from tangram.drivers.mxsml.rings import Unseen
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.devices import Process
 from tangram.units.memory import Bytes
@@ -34,8 +36,18 @@ class Users(NamedTuple):
 
     processes: Maybe[tuple[Process, ...]]
     """`NA` when the library cannot tell, or cannot tell of all of them."""
-    unseen: frozenset[int] = frozenset()
-    """As `Rings.unseen`, of the whole machine."""
+    unseen: Unseen = Unseen()
+    """Of the whole machine."""
+
+    @property
+    def why_unknown(self) -> str:
+        """Why the processes cannot be listed, and what to do about it."""
+        if self.unseen.gids or self.unseen.elsewhere:
+            return (
+                "processes that have no number in this PID namespace use cards of this node; run this program in the "
+                "host's PID namespace (in a pod: hostPID: true)"
+            )
+        return "the library lists no processes; install a driver whose library does, or make this change with mx-smi"
 
 
 def users_on(binding: Binding, seen: Sighting) -> Users:
@@ -44,7 +56,7 @@ def users_on(binding: Binding, seen: Sighting) -> Users:
         # Where no card can be used, asking for processes ends the process that asks.
         return Users(NA)
     unseen = binding.rings.unseen()
-    if unseen and (seen.gid in unseen or unseen & binding.rings.of_slices(seen.bdf)):
+    if unseen.elsewhere or _has_any(binding, seen, unseen.gids):
         return Users(NA, unseen)
     records = _everywhere(binding)
     if isinstance(records, NotAvailable):
@@ -59,13 +71,34 @@ def processes_on(binding: Binding, seen: Sighting) -> Maybe[tuple[Process, ...]]
     return users_on(binding, seen).processes
 
 
+def require_idle(binding: Binding, seen: Sighting) -> None:
+    """Refuse what must not happen to a card in use. One whose processes cannot be listed counts as in use."""
+    users = users_on(binding, seen)
+    if isinstance(users.processes, NotAvailable):
+        raise unknown_use(f"card {seen.number}", users)
+    if users.processes:
+        pids = ", ".join(str(user.pid) for user in users.processes[:8])
+        raise DriverError(Kind.BUSY, f"card {seen.number} is in use by process {pids}")
+
+
+def unknown_use(what: str, users: Users) -> DriverError:
+    """For a change that needs an idle card or slice."""
+    return DriverError(
+        Kind.BUSY, f"whether {what} is in use cannot be read, so it counts as in use: {users.why_unknown}"
+    )
+
+
 def pids_in_slice(binding: Binding, seen: Sighting, users: Users, slice_id: int) -> Maybe[tuple[int, ...]]:
     """The pids inside a slice, 0 for a process without a number in this namespace; `NA` when they are not known."""
-    if users.unseen and binding.rings.of_slice(seen.bdf, slice_id) in users.unseen:
+    if users.unseen.gids and binding.rings.of_slice(seen.bdf, slice_id) in users.unseen.gids:
         return (0,)
     if isinstance(users.processes, NotAvailable):
         return NA
     return tuple(process.pid for process in users.processes if process.slice_id == slice_id)
+
+
+def _has_any(binding: Binding, seen: Sighting, gids: frozenset[int]) -> bool:
+    return bool(gids) and (seen.gid in gids or not gids.isdisjoint(binding.rings.of_slices(seen.bdf)))
 
 
 def _everywhere(binding: Binding) -> list[ProcessRecord3] | NotAvailable:

@@ -13,7 +13,7 @@ from typing import Final
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml import codes, functions
 from tangram.drivers.mxsml.binding import Binding
-from tangram.drivers.mxsml.processes import Users, pids_in_slice, processes_on, users_on
+from tangram.drivers.mxsml.processes import Users, pids_in_slice, require_idle, unknown_use, users_on
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.drivers.mxsml.slices import ALL_CORES, listing, read, room
 from tangram.model.devices import Slice
@@ -117,8 +117,11 @@ def resize(
 def remove(binding: Binding, seen: Sighting, slice_id: int) -> None:
     """Remove a slice nobody is in."""
     existing(binding, seen, slice_id)
-    pids = pids_in_slice(binding, seen, users_on(binding, seen), slice_id)
-    if not isinstance(pids, NotAvailable) and pids:
+    users = users_on(binding, seen)
+    pids = pids_in_slice(binding, seen, users, slice_id)
+    if isinstance(pids, NotAvailable):
+        raise unknown_use(f"slice {slice_id} of card {seen.number}", users)
+    if pids:
         raise _occupied(slice_id, pids)
     code = binding.library.call("RemoveSgpu", seen.number, slice_id)
     if code == codes.DONE:
@@ -141,10 +144,7 @@ def switch(binding: Binding, seen: Sighting, *, on: bool) -> None:
             Kind.BUSY,
             f"card {seen.number} still has {len(present)} slices; remove them before switching it back",
         )
-    users = known(processes_on(binding, seen), ())
-    if users:
-        pids = ", ".join(str(user.pid) for user in users[:8])
-        raise DriverError(Kind.BUSY, f"card {seen.number} is in use by process {pids}")
+    require_idle(binding, seen)
     binding.library.must("SetSgpuToggle", seen.number, int(on), about=f"card {seen.number}")
 
 

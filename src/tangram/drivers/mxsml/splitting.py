@@ -8,9 +8,9 @@ from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml import functions
 from tangram.drivers.mxsml.binding import Binding
 from tangram.drivers.mxsml.kernel import Kernel
-from tangram.drivers.mxsml.processes import processes_on
+from tangram.drivers.mxsml.processes import require_idle
 from tangram.drivers.mxsml.sightings import Sighting
-from tangram.units.na import NotAvailable, known
+from tangram.units.na import NotAvailable
 from tangram.vendors.metax.products import MOST_SLICES
 
 COUNTS: Final = (0, 1, 2, 4, 8)
@@ -47,7 +47,7 @@ def split(binding: Binding, kernel: Kernel, seen: Sighting, count: int) -> bool:
         )
     if now == count:
         return False
-    _require_idle(binding, seen)
+    _require_unused(binding, seen)
     binding.library.entering(f"write {file}")
     if now:
         kernel.write_virtual_functions(seen.bdf, 0)
@@ -56,11 +56,9 @@ def split(binding: Binding, kernel: Kernel, seen: Sighting, count: int) -> bool:
     return True
 
 
-def _require_idle(binding: Binding, seen: Sighting) -> None:
+def _require_unused(binding: Binding, seen: Sighting) -> None:
     if binding.count("GetSgpuCount", seen.number, most=MOST_SLICES):
         raise DriverError(
             Kind.BUSY, f"card {seen.number} has slices, which exclude virtual functions; remove them"
         )
-    if users := known(processes_on(binding, seen), ()):
-        pids = ", ".join(str(user.pid) for user in users[:8])
-        raise DriverError(Kind.BUSY, f"card {seen.number} is in use by process {pids}")
+    require_idle(binding, seen)

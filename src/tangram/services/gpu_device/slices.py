@@ -19,6 +19,7 @@ from tangram.model.grants import GrantedSlice, SliceWish
 from tangram.services.gpu_device.grants import SLICE_PREFIX
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.units.ids import CardUuid
+from tangram.units.na import NotAvailable
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -121,6 +122,15 @@ class Slices:
         return gone
 
 
+def use_unknown(part: Slice) -> str:
+    """Why a slice stays of which the driver cannot say whether a process is in it, and what to do."""
+    return (
+        f"the driver cannot say whether slice {part.id} is in use, so it counts as in use and stays; give gpu-device "
+        "the host's PID namespace (hostPID: true, as the charts do), or remove the slice with mx-smi when its "
+        "processes have ended"
+    )
+
+
 def _remove_idle(
     driver: Driver, card: CardUuid, names: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -129,6 +139,9 @@ def _remove_idle(
     troubles: list[str] = []
     for part in driver.slices(card):
         if part.name not in names or part.busy is True:
+            continue
+        if isinstance(part.busy, NotAvailable):
+            troubles.append(use_unknown(part))
             continue
         try:
             driver.remove_slice(card, part.id)

@@ -24,9 +24,10 @@ from tangram.services.gpu_device.leftovers import (
 )
 from tangram.services.gpu_device.records import Inventory
 from tangram.services.gpu_device.resources import ALL
-from tangram.services.gpu_device.slices import Slices
+from tangram.services.gpu_device.slices import Slices, use_unknown
 from tangram.units.ids import CardUuid, PodUid
 from tangram.units.memory import Bytes
+from tangram.units.na import NotAvailable
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -164,11 +165,14 @@ class Tidying:
 
     async def _remove_nameless(self, card: CardUuid, parts: Sequence[Slice]) -> None:
         now = self._clock()
-        nameless = {(card, part.id): part for part in parts if not part.name and not part.busy}
+        nameless = {(card, part.id): part for part in parts if not part.name and part.busy is not True}
         for key in [key for key in self._nameless if key[0] == card and key not in nameless]:
             del self._nameless[key]
         for key, part in nameless.items():
             if now - self._nameless.setdefault(key, now) < NAMELESS_S:
+                continue
+            if isinstance(part.busy, NotAvailable):
+                log.warning("a slice cannot be removed", extra={"card": card, "error": use_unknown(part)})
                 continue
             try:
                 await self._hardware.remove_slice(card, part.id)

@@ -74,6 +74,8 @@ def manifests(spec: Spec, site: Site) -> tuple[Object, ...]:
         ],
     }
     pod = Pod(
+        # MetaX's library leaves out processes that have no number in its PID namespace.
+        host_pid=True,
         containers=[container],
         volumes=[
             pods.host_folder("device-plugins", "/var/lib/kubelet/device-plugins", must_exist=True),

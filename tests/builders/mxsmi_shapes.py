@@ -26,6 +26,10 @@ WHOLE_LISTING = "mx-smi  version: 2.2.9\n" + "".join(
     f"GPU#{number}    MXC500      {bdf}   Available (UUID: {uuid})\n"
     for number, (bdf, uuid) in enumerate(zip(BDFS, UUIDS, strict=True))
 )
+ALL_LIMITED = "mx-smi  version: 2.2.12\n" + "".join(
+    f"GPU#{number}    MXC500      {bdf}   Not Available(MetaX Sysfs File Unaccessible)\n"
+    for number, bdf in enumerate(BDFS)
+)
 NO_CARDS = "mx-smi  version: 2.2.12\n"
 
 
@@ -85,6 +89,23 @@ def sections(title_rows: Mapping[str, Mapping[str, str]], bdfs: tuple[str, ...] 
     return text + END
 
 
+def untitled(rows: Mapping[str, str], bdfs: tuple[str, ...] = BDFS[:1]) -> str:
+    """A command of `sgpu`, as 2.3.1 prints it: rows without a title, the same for each card."""
+    text = BANNER.format(version="2.3.1", count=len(bdfs))
+    for number, bdf in enumerate(bdfs):
+        text += f"\nGPU#{number}  MXC500  {bdf}\n"
+        text += "".join(f"        {key:<42}: {value} \n" for key, value in rows.items())
+    return text + END
+
+
+REMAIN_ROWS = {
+    "total vram quota": "64581 MB",
+    "available vram quota": "581 MB",
+    "available compute quota": "0 %",
+}
+MODE_ROWS = {"sgpu mode": "Enable"}
+POLICY_ROWS = {"sched class": "best effort"}
+USAGE_ROWS = {"sgpu3 usage": "3 %", "sgpu11 usage": "12.5 %"}
 HARDWARE_ROWS = {
     "Hardware Info": {
         "Model Name": "MetaX C500",

@@ -17,9 +17,10 @@ from tangram.drivers.mxsmi.driver import FRESH, MxSmiDriver, Settings
 from tangram.drivers.mxsmi.tool import GRACE, MxSmi, Output, find_binary
 from tangram.drivers.opening import open_driver
 from tangram.model.cards import QosPolicy
+from tangram.model.devices import Health, SliceRoom
 from tangram.model.topology import LinkKind, PcieLevel
 from tangram.units.ids import CardUuid
-from tangram.units.memory import from_gib, from_mib
+from tangram.units.memory import Bytes, from_gib, from_mib
 from tangram.units.na import NA
 
 FIRST = CardUuid(shapes.UUIDS[0])
@@ -126,17 +127,103 @@ def test_a_card_that_cannot_be_used_is_unhealthy_with_the_tools_reason(tmp_path:
     second = health[CardUuid(shapes.UUIDS[1])]
     assert (second.healthy, second.code, second.message) == (
         False,
-        "unavailable",
+        "limited",
         "MetaX Sysfs File Unaccessible",
     )
     assert health[CardUuid(shapes.UUIDS[7])].code == "card-gone"
     assert [device.index for device in driver.devices()] == [0, 1]
 
 
-def test_a_card_nobody_could_ever_use_is_named_by_its_address(tmp_path: Path) -> None:
+def test_a_card_that_was_never_usable_is_listed_under_its_address(tmp_path: Path) -> None:
     driver, _ = make({**every_answer(), "-L": shapes.LISTING}, tmp_path)
-    assert not driver.health()[CardUuid(f"PCI-{shapes.BDFS[1]}")].healthy
-    assert len(driver.devices()) == 1
+    name = CardUuid(f"PCI-{shapes.BDFS[1]}")
+    assert driver.health()[name] == Health(False, "limited", "MetaX Sysfs File Unaccessible")
+    usable, limited = driver.devices()
+    assert (usable.uuid, limited.uuid) == (FIRST, name)
+    assert (limited.product, limited.bdf, limited.index) == ("MXC500", shapes.BDFS[1], 1)
+    assert (limited.sliced, limited.sliceable, driver.slices(name)) == (NA, NA, ())
+    assert driver.links((usable, limited)).links == ()
+
+
+def test_cards_that_are_all_limited_are_listed_and_not_called_none(tmp_path: Path) -> None:
+    clock = Clock()
+    driver, tool = make({"-L": shapes.ALL_LIMITED}, tmp_path, clock)
+    assert [device.uuid for device in driver.devices()] == [f"PCI-{bdf}" for bdf in shapes.BDFS]
+    assert {health.code for health in driver.health().values()} == {"limited"}
+    tool.answers |= every_answer()
+    clock.seconds += FRESH
+    assert [device.uuid for device in driver.devices()] == list(shapes.UUIDS)
+    assert driver.devices()[0].memory == from_gib(64)
+    assert all(health.healthy for health in driver.health().values())
+
+
+def test_a_card_with_a_name_that_is_out_of_service_is_unavailable(tmp_path: Path) -> None:
+    listing = f"GPU#0 MXC500 {shapes.BDFS[0]} Not Available (UUID: {FIRST})\n"
+    driver, _ = make({"-L": listing}, tmp_path)
+    assert driver.health()[FIRST].code == "unavailable"
+
+
+def sliced_answers() -> dict[str, str]:
+    """As 2.3.1 answers of two cards that are switched to slices, the first with two."""
+    two = shapes.BDFS[:2]
+    listing = shapes.LISTING.replace(
+        "Not Available(MetaX Sysfs File Unaccessible)", f"Available (UUID: {shapes.UUIDS[1]})"
+    )
+    return {
+        **every_answer(),
+        "-L": listing,
+        "": shapes.UNKNOWN_OPTION,
+        "sgpu --show-remain": shapes.untitled(shapes.REMAIN_ROWS, two),
+        "sgpu --show-mode": shapes.untitled(shapes.MODE_ROWS, two),
+        "sgpu --show-sched-class": shapes.untitled(shapes.POLICY_ROWS, two),
+        "sgpu --show-usage": shapes.untitled(shapes.USAGE_ROWS, two[:1]),
+    }
+
+
+def test_what_a_card_can_slice_and_has_left_is_what_the_tool_says(tmp_path: Path) -> None:
+    driver, _ = make(sliced_answers(), tmp_path)
+    devices = driver.devices()
+    assert [(device.sliced, device.sliceable) for device in devices] == [(True, from_mib(64512))] * 2
+    room = driver.room(FIRST)
+    assert (room.slots, room.memory, room.cores) == (14, from_mib(581), 0)
+    assert room.policy is QosPolicy.BEST_EFFORT
+
+
+def test_a_card_in_native_mode_has_nothing_to_slice(tmp_path: Path) -> None:
+    native = shapes.untitled({"sgpu mode": "Disable"}, shapes.BDFS)
+    remain = shapes.untitled(shapes.REMAIN_ROWS, shapes.BDFS)
+    answers = {**every_answer(), "": "", "sgpu --show-mode": native, "sgpu --show-remain": remain}
+    driver, tool = make(answers, tmp_path)
+    assert {(device.sliced, device.sliceable) for device in driver.devices()} == {(False, NA)}
+    assert "sgpu --show-remain" not in tool.asked
+    assert driver.room(FIRST) == SliceRoom(0, Bytes(0), 0)
+
+
+def test_use_that_the_report_lacks_is_asked_for_by_slice(tmp_path: Path) -> None:
+    driver, tool = make(sliced_answers(), tmp_path)
+    assert [each.utilisation_percent for each in driver.slices(FIRST)] == [4, 12.5]
+    tool.answers["-j"] = shapes.UNKNOWN_OPTION
+    other, _ = make(tool.answers, tmp_path)
+    assert [each.utilisation_percent for each in other.slices(FIRST)] == [3, 12.5]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(shapes.UNKNOWN_OPTION, id="older-tool"),
+        pytest.param("GPU#0 show-remain Sysfs error: No such file or directory\n", id="failed"),
+        pytest.param(
+            shapes.untitled({"total vram quota": "much", "sgpu mode": "Perhaps"}), id="not-understood"
+        ),
+    ],
+)
+def test_a_tool_without_the_commands_for_slices_still_tells_the_rest(tmp_path: Path, answer: str) -> None:
+    answers = {name: answer if name.startswith("sgpu") else text for name, text in sliced_answers().items()}
+    driver, _ = make({**answers, "": shapes.TABLE_2_2_12}, tmp_path)
+    first = driver.devices()[0]
+    assert (first.sliced, first.sliceable, first.memory) == (True, NA, from_gib(64))
+    room = driver.room(FIRST)
+    assert (room.memory, room.cores, room.policy) == (from_gib(60) - from_mib(16000), 70, NA)
 
 
 @pytest.mark.parametrize(

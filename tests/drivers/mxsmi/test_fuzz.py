@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import mxsmi_shapes as shapes
-from tangram.drivers.mxsmi import sections
+from tangram.drivers.mxsmi import sections, sgpu_sections
 from tangram.drivers.mxsmi.json_report import parse_report
 from tangram.drivers.mxsmi.listing import parse_listing
 from tangram.drivers.mxsmi.matrix import parse_matrix
@@ -33,6 +33,10 @@ def every_section(text: str) -> object:
         sections.ecc_in,
         sections.power_in,
         sections.nodes_in,
+        sgpu_sections.remaining_in,
+        sgpu_sections.sliced_in,
+        sgpu_sections.policy_in,
+        sgpu_sections.usage_in,
     )
     return [reader(block) for block in blocks for reader in readers]
 
@@ -51,6 +55,9 @@ CASES = {
     "version": (every_section, shapes.sections(shapes.VERSION_ROWS)),
     "ecc": (every_section, shapes.sections(shapes.ECC_ROWS, shapes.BDFS[:2])),
     "power": (every_section, shapes.sections(shapes.POWER_ROWS)),
+    "remain": (every_section, shapes.untitled(shapes.REMAIN_ROWS, shapes.BDFS[:2])),
+    "mode-and-policy": (every_section, shapes.untitled({**shapes.MODE_ROWS, **shapes.POLICY_ROWS})),
+    "usage": (every_section, shapes.untitled(shapes.USAGE_ROWS)),
     "failed": (every_section, shapes.FAILED_SECTION),
     "matrix": (matrix_and_links, shapes.matrix(shapes.two_groups())),
     "bare-matrix": (matrix_and_links, shapes.matrix(shapes.two_groups("SYS"), affinity=False, title=False)),

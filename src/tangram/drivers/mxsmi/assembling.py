@@ -13,6 +13,7 @@ from tangram.drivers.mxsmi.sections import EccCounts, Hardware, Memory, Power, S
 from tangram.drivers.mxsmi.summary_table import TableCard
 from tangram.drivers.sysfs.pci import PciFunction
 from tangram.drivers.sysfs.products import family_of
+from tangram.drivers.unusable import limited, unavailable
 from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DeviceNodes, Figures, Health, Slice
 from tangram.units.ids import CardUuid
@@ -32,6 +33,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     numa: Maybe[int]
     function: PciFunction | None
     sliced: Maybe[bool] = NA
+    sliceable: Maybe[Bytes] = NA
 
     @property
     def memory(self) -> Maybe[Bytes]:
@@ -64,6 +66,7 @@ def device_from(card: ListedCard, uuid: CardUuid, facts: Facts) -> Device:
         sriov=NA if function is None else function.sriov,
         virtual_functions=NA if function is None else function.functions,
         sliced=True if card.slices else facts.sliced,
+        sliceable=facts.sliceable,
     )
 
 
@@ -98,13 +101,16 @@ def card_health(card: ListedCard, ecc: EccCounts | None) -> Health:
     """Whether new pods may be given the card."""
     if not card.available:
         reason = card.reason or "mx-smi says it is not available"
-        return Health(healthy=False, code="unavailable", message=reason)
+        # The tool reads the uuid of every card that it can use at all.
+        return unavailable(reason) if card.uuid else limited(reason)
     lost = None if ecc is None else lost_memory(ecc.known_uncorrected, known(ecc.retired_pages, 0))
     return lost or Health(healthy=True)
 
 
-def slice_from(card: CardUuid, listed: ListedSlice, live: ReportedSlice | None) -> Slice:
-    """One slice: who it is from the list, what it does from the report."""
+def slice_from(
+    card: CardUuid, listed: ListedSlice, live: ReportedSlice | None, usage: Maybe[float] = NA
+) -> Slice:
+    """One slice: who it is from the list, what it does from the report, else from the command for that."""
     return Slice(
         card=card,
         id=listed.id,
@@ -115,7 +121,7 @@ def slice_from(card: CardUuid, listed: ListedSlice, live: ReportedSlice | None) 
         name=listed.alias,
         minor=NA if live is None else live.minor,
         memory_used=NA if live is None else live.memory_used,
-        utilisation_percent=NA if live is None else live.utilisation_percent,
+        utilisation_percent=usage if live is None else _first(live.utilisation_percent, usage),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.mxsmi import json_report, listing, matrix, sections, summary_table
+from tangram.drivers.mxsmi import json_report, listing, matrix, sections, sgpu_sections, summary_table
 from tangram.drivers.mxsmi.assembling import Facts, card_health, device_from, figures_from, slice_from
 from tangram.drivers.mxsmi.listing import ListedCard, parse_listing
 from tangram.drivers.mxsmi.text import ParseError, shown
@@ -25,12 +25,13 @@ from tangram.drivers.read_only import ReadOnly
 from tangram.drivers.sysfs.files import Files
 from tangram.drivers.sysfs.pci import DEVICES, read_function
 from tangram.drivers.sysfs.smi_files import sliced_in
+from tangram.drivers.unusable import uuid_at
 from tangram.drivers.watchdog import Watchdog
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
 from tangram.model.topology import PcieLevel
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
-from tangram.units.na import NA, NotAvailable
+from tangram.units.na import NA, NotAvailable, known
 from tangram.vendors.metax.products import MOST_SLICES
 
 NAME: Final = "mx-smi"
@@ -69,11 +70,11 @@ class MxSmiDriver(ReadOnly):
 
     def devices(self) -> Sequence[Device]:
         with self._lock:
-            cards = [card for card in self._listed() if card.bdf in self._seen]
-            facts = self._facts_of(cards)
+            cards = self._listed()
             if not cards:
                 raise _nothing_listed(self._printed(listing.COMMAND))
-            return tuple(device_from(card, self._seen[card.bdf], facts[card.bdf]) for card in cards)
+            facts = self._facts_of(cards)
+            return tuple(device_from(card, self._uuid(card.bdf), facts[card.bdf]) for card in cards)
 
     def links(self, devices: Sequence[Device]) -> LinkReport:
         with self._lock:
@@ -129,9 +130,7 @@ class MxSmiDriver(ReadOnly):
             found: dict[CardUuid, Health] = {}
             for card in listed:
                 ecc = self._block(sections.ECC, card.bdf) if card.available else None
-                # A card that was never usable has told nobody its uuid; its bus address has to do.
-                name = self._seen.get(card.bdf, CardUuid(f"PCI-{card.bdf}"))
-                found[name] = card_health(card, None if ecc is None else sections.ecc_in(ecc))
+                found[self._uuid(card.bdf)] = card_health(card, None if ecc is None else sections.ecc_in(ecc))
             present = {card.bdf for card in listed}
             for bdf, uuid in self._seen.items():
                 if bdf not in present:
@@ -146,22 +145,34 @@ class MxSmiDriver(ReadOnly):
             report = self._optional(json_report.COMMAND, json_report.parse_report)
             reported = None if report is None else report.cards.get(card.bdf)
             live = {} if reported is None else {each.id: each for each in reported.slices}
-            return tuple(slice_from(uuid, each, live.get(each.id)) for each in card.slices)
+            told = all(
+                each.id in live and live[each.id].utilisation_percent is not NA for each in card.slices
+            )
+            block = None if told else self._block(sgpu_sections.USAGE, card.bdf)
+            usage = {} if block is None else sgpu_sections.usage_in(block)
+            return tuple(
+                slice_from(uuid, each, live.get(each.id), usage.get(each.id, NA)) for each in card.slices
+            )
 
     def room(self, uuid: CardUuid) -> SliceRoom:
         with self._lock:
             card = self._card(uuid)
             facts = self._facts_of([card])[card.bdf]
-            if isinstance(facts.memory, NotAvailable):
+            left = self._remaining(card.bdf)
+            total = left.memory if isinstance(facts.memory, NotAvailable) else facts.memory
+            if isinstance(total, NotAvailable):
                 raise DriverError(
                     Kind.NOT_SUPPORTED, f"mx-smi does not say how much memory {uuid} has", call="room"
                 )
             if facts.sliced is False and not card.slices:
                 return SliceRoom(0, Bytes(0), 0)
+            block = self._block(sgpu_sections.POLICY, card.bdf)
+            given = sum(each.memory for each in card.slices), sum(each.cores for each in card.slices)
             return SliceRoom(
                 slots=max(0, MOST_SLICES - len(card.slices)),
-                memory=Bytes(max(0, facts.memory - sum(each.memory for each in card.slices))),
-                cores=max(0, 100 - sum(each.cores for each in card.slices)),
+                memory=known(left.memory, Bytes(max(0, total - given[0]))),
+                cores=known(left.cores, max(0, 100 - given[1])),
+                policy=NA if block is None else sgpu_sections.policy_in(block),
             )
 
     def close(self) -> None:
@@ -172,24 +183,39 @@ class MxSmiDriver(ReadOnly):
         self._seen.update({card.bdf: CardUuid(card.uuid) for card in cards if card.uuid})
         return cards
 
+    def _uuid(self, bdf: str) -> CardUuid:
+        """A card that was never usable has not told its uuid; its bus address has to do."""
+        return self._seen.get(bdf, uuid_at(bdf))
+
     def _card(self, uuid: CardUuid) -> ListedCard:
         for card in self._listed():
-            if self._seen.get(card.bdf) == uuid:
+            if self._uuid(card.bdf) == uuid:
                 return card
         raise DriverError(Kind.CARD_GONE, f"mx-smi lists no card {str(uuid)!r:.80}", call="mx-smi -L")
 
     def _facts_of(self, cards: Sequence[ListedCard]) -> dict[str, Facts]:
         """What cannot change while the same cards are in the same places."""
         everything = tuple(sorted(self._seen.items()))
-        known_for, facts = self._facts
-        if known_for != everything:
+        read_for, facts = self._facts
+        if read_for != everything:
             facts = {}
         for card in cards:
             if card.bdf not in facts:
                 facts[card.bdf] = self._read_facts(card)
         self._facts = (everything, facts)
-        # The switch to slices is the one of them that does change.
-        return {bdf: msgspec.structs.replace(each, sliced=self._sliced(bdf)) for bdf, each in facts.items()}
+        return {card.bdf: self._with_slicing(facts[card.bdf], card) for card in cards}
+
+    def _with_slicing(self, facts: Facts, card: ListedCard) -> Facts:
+        """The switch to slices does change, and with it what can be sliced."""
+        if not card.available:
+            return facts
+        sliced = True if card.slices else self._sliced(card.bdf)
+        sliceable = self._remaining(card.bdf).sliceable if sliced is True else NA
+        return msgspec.structs.replace(facts, sliced=sliced, sliceable=sliceable)
+
+    def _remaining(self, bdf: str) -> sgpu_sections.Remaining:
+        block = self._block(sgpu_sections.REMAIN, bdf)
+        return sgpu_sections.Remaining() if block is None else sgpu_sections.remaining_in(block)
 
     def _read_facts(self, card: ListedCard) -> Facts:
         hardware = self._block(sections.HARDWARE, card.bdf)
@@ -214,6 +240,10 @@ class MxSmiDriver(ReadOnly):
         function = self._files.root / DEVICES / bdf
         # That file is the vendor's driver's, and reading it may hang with the card.
         switch = self._watchdog.run(lambda: sliced_in(self._files, function), call=str(function / "model"))
+        if not isinstance(switch, NotAvailable):
+            return switch
+        block = self._block(sgpu_sections.MODE, bdf)
+        switch = NA if block is None else sgpu_sections.sliced_in(block)
         if not isinstance(switch, NotAvailable):
             return switch
         table = self._optional(summary_table.COMMAND, summary_table.parse_table)

@@ -11,13 +11,12 @@ from tangram.drivers.mxsml import codes, functions
 from tangram.drivers.mxsml.binding import Binding, decoded
 from tangram.drivers.mxsml.layouts import EccErrors, MemoryInfo, UnavailableReason
 from tangram.drivers.mxsml.sightings import Sighting
+from tangram.drivers.unusable import limited, unavailable
 from tangram.model.devices import Health
 from tangram.units.na import NotAvailable
 
 GONE = "gone"
-LIMITED = "limited"
 UNREADABLE = "unreadable"
-UNAVAILABLE = "unavailable"
 LINK_DOWN = "link-down"
 """Of a healthy card."""
 
@@ -47,9 +46,9 @@ def silent(binding: Binding, seen: Sighting) -> Health:
 def judge(binding: Binding, seen: Sighting, uncorrected_limit: int) -> Health:
     """The health of a card that is there."""
     if seen.trouble:
-        reason = _reason(binding, seen.number) if seen.limited else ""
-        code = LIMITED if seen.limited else UNREADABLE
-        return Health(healthy=False, code=code, message=reason or seen.trouble)
+        if seen.limited:
+            return limited(_reason(binding, seen.number) or seen.trouble)
+        return Health(healthy=False, code=UNREADABLE, message=seen.trouble)
     return _availability(binding, seen) or _memory(binding, seen, uncorrected_limit) or _link(binding, seen)
 
 
@@ -62,10 +61,9 @@ def _availability(binding: Binding, seen: Sighting) -> Health | None:
         return gone(seen.number, seen.bdf)
     reason = _reason(binding, seen.number)
     if not isinstance(state, NotAvailable):
-        words = reason or f"the library calls it unavailable (state {state}) and gives no reason"
-        return Health(healthy=False, code=UNAVAILABLE, message=words)
+        return unavailable(reason or f"the library calls it unavailable (state {state}) and gives no reason")
     if reason:
-        return Health(healthy=False, code=UNAVAILABLE, message=reason)
+        return unavailable(reason)
     if status in {codes.NOT_SUPPORTED, codes.ABSENT}:
         return None
     trouble = binding.library.error("GetDeviceState", status).sentence

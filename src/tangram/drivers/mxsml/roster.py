@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
-from tangram.drivers.mxsml.sightings import Sighting, uuid_at
+from tangram.drivers.mxsml.sightings import Sighting
+from tangram.drivers.unusable import uuid_at
 from tangram.units.ids import CardUuid
 
 

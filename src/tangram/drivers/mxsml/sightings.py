@@ -13,6 +13,7 @@ from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml import codes, functions
 from tangram.drivers.mxsml.binding import Binding, decoded
 from tangram.drivers.mxsml.layouts import DeviceIds, DeviceInfo
+from tangram.drivers.unusable import uuid_at
 from tangram.units.ids import CardUuid
 from tangram.units.na import NotAvailable
 
@@ -56,11 +57,6 @@ def none_found(binding: Binding) -> DriverError:
         f"{binding.library.path} lists no MetaX card: the kernel driver is not loaded or there is no card",
         call=f"{functions.PREFIX}GetDeviceCount",
     )
-
-
-def uuid_at(bdf: str) -> CardUuid:
-    """What to call a card that does not tell its uuid."""
-    return CardUuid(f"PCI-{bdf}")
 
 
 def _sighting(binding: Binding, number: int) -> Sighting | None:

@@ -81,17 +81,23 @@ testbed: setup ## Build a real Kubernetes for the end-to-end tests (about nine m
 testbed-shell: testbed ## Open a shell in a real cluster, with kubectl set (needs root)
 	@$(BIN)/testbed shell
 
+# The node agent runs over this file too, where it is named.
+ifneq ($(MXSML),)
+export TANGRAM_MXSML := $(abspath $(MXSML))
+endif
+
 # The tests of one file share clusters, so a file stays on one worker.
 E2E := $(BIN)/pytest -q -n $(CLUSTERS) --dist loadfile e2e
 
-e2e: testbed ## Run the end-to-end tests on a real Kubernetes (needs root, Linux, Go)
+e2e: testbed ## Run the end-to-end tests on a real Kubernetes (needs root, Linux, Go; with MXSML=/path/libmxsml.so over it too)
 	$(E2E)
 
 e2e-smoke: testbed ## Run the essential ones of them
 	$(E2E) -m smoke
 
-real-libraries: setup ## Compare a vendor's library with our twin of it (MXSML=/path/libmxsml.so)
+real-libraries: setup ## Compare a vendor's library with our twin of it (MXSML=/path/libmxsml.so; with KUBELET=1 also run the agent over it)
 	$(BIN)/python -m real_libraries $(if $(MXSML),--mxsml $(MXSML))
+	@$(if $(KUBELET),$(MAKE) testbed && $(BIN)/pytest -q e2e/test_agent_real_library.py)
 
 protos: setup ## Write the kubelet's messages from proto/ again
 	rm -f src/tangram/wire/kubelet/*_pb2.py src/tangram/wire/kubelet/*_pb2.pyi

@@ -36,6 +36,11 @@ class AgentNode:
     number: int = field(default=0)
     kubeconfig: Path | None = None
     """As whom the agent asks the API server; an administrator if not given."""
+    way: str = "simulated:unix:/run/cards.sock"
+    """How the agent reaches the cards."""
+    launcher: Sequence[str] = ()
+    """Words before the agent's own command."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> NodeName:
@@ -68,14 +73,16 @@ class AgentNode:
 
     async def start_agent(self, *more: str, suffix: str = "") -> None:
         command: list[str | Path] = [
-            TANGRAM, "gpu-device", "--node-name", self.names.name, "--driver", "simulated:unix:/run/cards.sock",
+            *self.launcher, TANGRAM, "gpu-device", "--node-name", self.names.name, "--driver", self.way,
             "--kubeconfig", self.kubeconfig or self.cluster.box.folder.admin_kubeconfig,
             "--log-dir", "", "--log-format", "text",
             "--root", "/", *self.extra, *more,
         ]  # fmt: skip
         if self.config is not None:
             command += ["--config", self.config]
-        await self.cluster.box.start(self.program(AGENT) + suffix, command, room=self.names.name)
+        await self.cluster.box.start(
+            self.program(AGENT) + suffix, command, room=self.names.name, env=self.environment
+        )
 
     async def stop_agent(self, by: signal.Signals = signal.SIGTERM, suffix: str = "") -> int:
         return await self.cluster.box.stop(self.program(AGENT) + suffix, by=by)
@@ -129,20 +136,22 @@ def slices(*containers: Sequence[tuple[str, int, int]]) -> dict[str, str]:
     return {"metax-tech.com/gpu-devices-allocated": json.dumps(rows, separators=(",", ":"))}
 
 
+def device_config(cluster: Cluster, names: NodeNames, mode: str) -> Path:
+    """The agent's ConfigMap as a volume shows it, and where the node sees that."""
+    folder = cluster.room(names).run / "device-config"
+    folder.mkdir(exist_ok=True)
+    (folder / "version").write_text("v1")
+    (folder / "cluster-config").write_text(mode)
+    return Path("/run/device-config")
+
+
 @asynccontextmanager
 async def agent_node(
     cluster: Cluster, description: str, *, mode: str = "", extra: Sequence[str] = ()
 ) -> AsyncGenerator[AgentNode]:
     """Cards and an agent on the cluster's first node, gone again afterwards."""
     names = cluster.nodes[0]
-    config = None
-    if mode:
-        folder = cluster.room(names).run / "device-config"
-        folder.mkdir(exist_ok=True)
-        (folder / "version").write_text("v1")
-        (folder / "cluster-config").write_text(mode)
-        config = Path("/run/device-config")
-    node = AgentNode(cluster, names, config, extra)
+    node = AgentNode(cluster, names, device_config(cluster, names, mode) if mode else None, extra)
     await node.start_cards(description)
     try:
         await node.start_agent()

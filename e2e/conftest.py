@@ -21,6 +21,7 @@ from e2e.agent_view_kit import empty, kept
 from e2e.browser_kit import browsing
 from e2e.helm_kit import Shipped, ship
 from e2e.logs_kit import keep_logs
+from e2e.metax_host_kit import left_out, refuse_missing_library
 from e2e.scheduler_kit import Placement, placing
 from e2e.scheduling_kit import Scheduling, extended
 from testbed.api import ApiRefused, path_of
@@ -45,6 +46,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     try:
         refuse_unfit_machine()
+        refuse_missing_library()
         find_binaries()
     except BedError as error:
         pytest.exit(f"The end-to-end tests cannot run: {error}", returncode=1)
@@ -59,6 +61,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             kept = keep_logs(cluster, item.nodeid)
             report.sections.append(("logs", f"What the components printed is kept in {kept}."))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    passed, failed = (terminalreporter.getreports(kind) for kind in ("passed", "failed"))
+    if sentence := left_out((*passed, *failed)):
+        terminalreporter.line(sentence)
 
 
 @pytest.fixture(scope="session")

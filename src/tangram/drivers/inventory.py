@@ -78,7 +78,7 @@ def _card(device: Device, health: Health | None, mode: CardMode | None) -> Card:
 
 def _memory(device: Device, mode: CardMode) -> Bytes:
     """What can be given away of it. A card whose mode is open may be sliced next."""
-    memory = known(device.memory, Bytes(0))
+    memory = known(device.memory, known(device.sliceable, Bytes(0)))
     if mode in (CardMode.SLICED, CardMode.UNDECIDED):
         return min(memory, known(device.sliceable, memory))
     return memory

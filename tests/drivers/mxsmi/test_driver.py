@@ -137,7 +137,9 @@ def test_a_card_that_cannot_be_used_is_unhealthy_with_the_tools_reason(tmp_path:
 def test_a_card_that_was_never_usable_is_listed_under_its_address(tmp_path: Path) -> None:
     driver, _ = make({**every_answer(), "-L": shapes.LISTING}, tmp_path)
     name = CardUuid(f"PCI-{shapes.BDFS[1]}")
-    assert driver.health()[name] == Health(False, "limited", "MetaX Sysfs File Unaccessible")
+    assert driver.health()[name] == Health(
+        healthy=False, code="limited", message="MetaX Sysfs File Unaccessible"
+    )
     usable, limited = driver.devices()
     assert (usable.uuid, limited.uuid) == (FIRST, name)
     assert (limited.product, limited.bdf, limited.index) == ("MXC500", shapes.BDFS[1], 1)

@@ -5,11 +5,12 @@ import pytest
 from builders.metax_tree import TreeCard
 from builders.mxsml_twin import Machine, Twin, c500, machine_of
 from tangram.drivers.errors import DriverError
-from tangram.model.cards import Vendor
+from tangram.drivers.inventory import cards_of
+from tangram.model.cards import CardMode, Vendor
 from tangram.model.devices import DeviceNodes, DriverMode, SriovState
 from tangram.units.ids import CardUuid
-from tangram.units.memory import from_gib, from_mib
-from tangram.units.na import NA
+from tangram.units.memory import Bytes, from_gib, from_mib
+from tangram.units.na import NA, Maybe, known
 
 Make = Callable[..., Twin]
 
@@ -97,18 +98,33 @@ def test_a_card_the_library_cannot_use_is_still_listed(twin_of: Make) -> None:
     machine = c500(2).with_card(1, bdf="0000:0f:00.0", smi=False, reason=(3, "MetaX Sysfs File Unaccessible"))
     driver = twin_of(machine).driver()
     device = driver.devices()[1]
-    assert (device.uuid, device.product, device.memory, device.serial) == (
-        "PCI-0000:0f:00.0",
-        "MXC500",
-        NA,
-        NA,
-    )
+    assert (device.product, device.memory, device.serial) == ("MXC500", NA, NA)
     health = driver.health()[device.uuid]
     assert (health.healthy, health.code, health.message) == (
         False,
         "limited",
         "MetaX Sysfs File Unaccessible",
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "mode", "sliceable"),
+    [("sgpu", CardMode.SLICED, from_mib(64512)), ("native", CardMode.WHOLE, NA)],
+)
+def test_a_card_the_library_cannot_use_has_its_name_and_its_mode_from_the_kernel(
+    model: str, mode: CardMode, sliceable: Maybe[Bytes], twin_of: Make
+) -> None:
+    driver = twin_of(c500(2).with_card(1, smi=False, model=model)).driver()
+    device = driver.devices()[1]
+    assert device.uuid == "GPU-00000000-1111-2222-3333-000000000001"
+    assert (device.sliced, device.sliceable) == (mode is CardMode.SLICED, sliceable)
+    (card,) = cards_of((device,), driver.health())
+    assert (card.mode, card.healthy, card.memory) == (mode, False, known(sliceable, 0))
+
+
+def test_a_card_that_neither_library_nor_kernel_names_is_called_after_its_place(twin_of: Make) -> None:
+    driver = twin_of(c500(2).with_card(1, smi=False, uuid="")).driver()
+    assert driver.devices()[1].uuid == "PCI-0000:04:00.0"
 
 
 def test_a_card_that_cannot_be_read_is_counted_and_unhealthy(twin_of: Make) -> None:

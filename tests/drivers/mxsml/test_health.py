@@ -149,7 +149,7 @@ def test_cards_that_are_all_limited_are_listed_with_the_vendors_reason(twin_of: 
 
 def test_a_card_that_recovers_from_being_limited_is_not_listed_twice(twin_of: Make) -> None:
     whole = c500(2)
-    twin = twin_of(whole.with_card(1, smi=False))
+    twin = twin_of(whole.with_card(1, smi=False, uuid=""))
     driver = twin.driver()
     assert set(driver.health()) == {FIRST, "PCI-0000:04:00.0"}
     twin.show(whole)

@@ -46,6 +46,13 @@ def refused(kind: Kind, change: Callable[[], object]) -> str:
     return refusal.value.sentence
 
 
+def test_slices_of_a_card_the_library_cannot_use_are_unknown_and_not_none(twin_of: Make) -> None:
+    driver = twin_of(sliced().with_card(0, smi=False)).driver()
+    assert driver.devices()[0].sliced is True
+    refused(Kind.FAILED, lambda: driver.slices(FIRST))
+    refused(Kind.FAILED, lambda: driver.room(FIRST))
+
+
 def test_slices_are_found_across_gaps_in_their_numbers(twin_of: Make) -> None:
     first, second = twin_of(sliced()).driver().slices(FIRST)
     assert first == Slice(

@@ -154,13 +154,21 @@ static void show_memory(const Target *at, int slice, long megabytes) {
     write_text(text, "%s/smi/sgpu%d/meminfo", at->card, slice);
 }
 
+/* Numbers by the card's bus: what a card has that is away for a while is still its own when it returns. */
+static int first_node(const Target *at) {
+    unsigned bus = 0;
+    sscanf(strrchr(at->card, '/') + 1, "%*x:%x", &bus);
+    return FIRST_SLICE_NODE + (int)bus * MOST_SLICES;
+}
+
 static int create(const Target *at, long megabytes) {
-    int slice = 0, node = FIRST_SLICE_NODE;
+    int slice = 0;
     if (megabytes <= 0 || megabytes % STEP_MB) return EINVAL;
     if (megabytes + taken(at, "vram_quota", NOT_A_SLICE) > total_memory(at)) return ENOSPC;
     while (slice < MOST_SLICES && slice_is_there(at, slice)) slice++;
     if (slice == MOST_SLICES) return ENOSPC;
     const char *class = class_root(at);
+    int node = first_node(at) + slice;
     while (is_there("%s/layout/nodes/%d", class, node)) node++;
     char path[PATH_SIZE], text[128];
     snprintf(path, sizeof path, "%s/layout/nodes/%d", class, node);

@@ -236,6 +236,32 @@ async def test_a_card_that_cannot_be_asked_keeps_its_files_and_the_others_are_ti
     assert [grant.claim for grant in node.files.all()] == ["c-here"]
 
 
+async def test_a_lost_card_whose_pods_live_is_complained_of_once_and_hurries_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Node(tmp_path)
+    node.bind("lives")
+    node.give("lives")
+    listed = node.driver.world.slices
+    reasons = ["it is lost", "it is lost", "it is limited", "", "it is limited"]
+
+    def slices(uuid: str) -> object:
+        if uuid == node.uuids[0] and reasons[0]:
+            raise DriverError(Kind.CARD_GONE, reasons[0])
+        return listed(uuid)  # pyright: ignore[reportArgumentType] - the world's own question
+
+    node.driver.world.slices = slices  # pyright: ignore[reportAttributeAccessIssue] - a card that comes and goes
+    while reasons:
+        assert not await node.tidying.tidy(NOTHING)
+        reasons.pop(0)
+    assert [record.__dict__["error"] for record in caplog.records] == [
+        "it is lost",
+        "it is limited",
+        "it is limited",
+    ]
+    assert [grant.claim for grant in node.files.all()] == ["c-lives"]
+
+
 async def test_room_is_made_only_of_what_is_dead(tmp_path: Path) -> None:
     node = Node(tmp_path)
     node.bind("lives")

@@ -3,8 +3,8 @@
     GPU#0  MXC500  0000:37:00.0
             total vram quota              : 64581 MB
 
-Rows have no title. Older tools may lack these commands, so nothing here is needed to list cards or slices. The time slice
-(`--show-timeslice`) is not asked for: no record has a place for it.
+Rows have no title. Older tools may lack these commands, so nothing here is needed to list cards or slices. The time
+slice (`--show-timeslice`) is not asked for: no record has a place for it.
 """
 
 from __future__ import annotations

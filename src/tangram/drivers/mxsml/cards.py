@@ -29,7 +29,8 @@ def describe(binding: Binding, kernel: Kernel, sightings: Sequence[Sighting]) ->
 def _device(binding: Binding, kernel: Kernel, seen: Sighting, parent: CardUuid | None) -> Device:
     place = kernel.place(seen.bdf)
     usable = not seen.trouble
-    sliced = _sliced(binding, seen.number) if usable else NA
+    # A card in trouble stays what it is: its slices are there, and the pods that have them.
+    sliced, sliceable = _slicing(binding, seen.number) if usable else kernel.slicing(seen.bdf)
     sriov, split = _sriov(binding, kernel, seen)
     numa = place.numa
     if isinstance(numa, NotAvailable) and usable:
@@ -53,7 +54,7 @@ def _device(binding: Binding, kernel: Kernel, seen: Sighting, parent: CardUuid |
         virtual_functions=split,
         virtual_function_of=parent,
         sliced=sliced,
-        sliceable=_sliceable(binding, seen.number) if sliced is True else NA,
+        sliceable=sliceable,
     )
 
 
@@ -66,16 +67,14 @@ def _version(binding: Binding, number: int, unit: int) -> Maybe[str]:
     return binding.text("GetDeviceVersion", number, unit)
 
 
-def _sliced(binding: Binding, number: int) -> Maybe[bool]:
+def _slicing(binding: Binding, number: int) -> tuple[Maybe[bool], Maybe[Bytes]]:
     toggle = binding.number("GetSgpuToggle", number)
-    return NA if isinstance(toggle, NotAvailable) else toggle == 1
-
-
-def _sliceable(binding: Binding, number: int) -> Maybe[Bytes]:
+    if isinstance(toggle, NotAvailable) or toggle != 1:
+        return NA if isinstance(toggle, NotAvailable) else False, NA
     quota = binding.record("GetSgpuAvailableQuota", number, into=SliceQuota)
     if isinstance(quota, NotAvailable) or not quota.total_mb:
-        return NA
-    return whole_steps(quota.total_mb * MIB)
+        return True, NA
+    return True, whole_steps(quota.total_mb * MIB)
 
 
 def _affinity(binding: Binding, number: int) -> Maybe[int]:

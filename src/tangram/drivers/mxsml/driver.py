@@ -30,6 +30,7 @@ from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
+from tangram.units.na import known
 
 _Answer = TypeVar("_Answer")
 
@@ -95,10 +96,10 @@ class MxsmlDriver:
             return {uuid: Health(healthy=False, code=health.GONE, message=error.sentence) for uuid in lost}
 
     def slices(self, uuid: CardUuid) -> Sequence[Slice]:
-        return self._ask(lambda binding: slices.listing(binding, self._find(binding, uuid)), "slices")
+        return self._ask(lambda binding: slices.listing(binding, self._usable(binding, uuid)), "slices")
 
     def room(self, uuid: CardUuid) -> SliceRoom:
-        return self._ask(lambda binding: slices.room(binding, self._find(binding, uuid)), "room")
+        return self._ask(lambda binding: slices.room(binding, self._usable(binding, uuid)), "room")
 
     def create_slice(
         self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
@@ -179,9 +180,13 @@ class MxsmlDriver:
         return health.judge(binding, seen, self._settings.uncorrected_ecc_limit)
 
     def _look(self, binding: Binding) -> tuple[Sighting, ...]:
-        seen = self._roster.recognise(sightings.look(binding))
+        seen = self._roster.recognise(map(self._named, sightings.look(binding)))
         self._some_limited = any(each.limited for each in seen)
         return seen
+
+    def _named(self, seen: Sighting) -> Sighting:
+        """A card that the library cannot use, under the name that the allocations of pods have for it."""
+        return seen._replace(uuid=known(self._kernel.uuid(seen.bdf), seen.uuid)) if seen.limited else seen
 
     def _find(self, binding: Binding, uuid: CardUuid) -> Sighting:
         seen = sightings.still_at(binding, uuid, self._roster.number_of(uuid))
@@ -215,7 +220,7 @@ class MxsmlDriver:
     def _usable(self, binding: Binding, uuid: CardUuid) -> Sighting:
         seen = self._find(binding, uuid)
         if seen.trouble:
-            raise DriverError(Kind.FAILED, f"card {uuid} cannot be changed: {seen.trouble}")
+            raise DriverError(Kind.FAILED, f"card {uuid} cannot be asked or changed: {seen.trouble}")
         return seen
 
     def _must_look_again(self) -> bool:

@@ -14,7 +14,12 @@ from typing import Final, NamedTuple
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml.settings import Settings
 from tangram.drivers.pcie import addresses_in
+from tangram.drivers.sysfs.files import Files
+from tangram.drivers.sysfs.layout import card_nodes, read_layout
+from tangram.drivers.sysfs.smi_files import sliceable_in, sliced_in
 from tangram.model.devices import DeviceNodes
+from tangram.units.ids import CardUuid
+from tangram.units.memory import Bytes
 from tangram.units.na import NA, Maybe, NotAvailable
 
 NATIVE_DRIVER: Final = "METAX"
@@ -37,6 +42,7 @@ class Kernel:
         self._devices = f"{settings.sysfs_root}/bus/pci/devices"
         self._drivers = f"{settings.sysfs_root}/bus/pci/drivers"
         self._dev = settings.dev_root
+        self._files = Files(Path(settings.sysfs_root))
         self._spots: dict[str, tuple[tuple[str, ...], Maybe[int]]] = {}
 
     def place(self, bdf: str) -> Place:
@@ -75,6 +81,19 @@ class Kernel:
     def parent(self, bdf: str) -> str:
         """The address of the card a virtual function belongs to; empty for anything else."""
         return _link_name(f"{self._devices}/{bdf}/physfn") if _plain(bdf) else ""
+
+    def uuid(self, bdf: str) -> Maybe[CardUuid]:
+        """The name of a card that the library does not name: it reads it from the same file, of usable cards only."""
+        node = card_nodes(read_layout(self._files)).get(bdf)
+        unique = NA if node is None else node.unique_id
+        return NA if isinstance(unique, NotAvailable) else CardUuid(f"GPU-{unique}")
+
+    def slicing(self, bdf: str) -> tuple[Maybe[bool], Maybe[Bytes]]:
+        """Whether the card is switched to slices, and what all of them together can have."""
+        if not _plain(bdf):
+            return NA, NA
+        folder = Path(self._devices, bdf)
+        return sliced_in(self._files, folder), sliceable_in(self._files, folder)
 
     def virtual_functions(self, bdf: str) -> Maybe[int]:
         return self._number(bdf, "sriov_numvfs")

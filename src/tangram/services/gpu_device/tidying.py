@@ -61,6 +61,8 @@ class Tidying:
         self._counted = counted
         self._clock = clock
         self._nameless: dict[tuple[CardUuid, int], float] = {}
+        self._silent: dict[CardUuid, str] = {}
+        """Cards that could not be asked last time, and why."""
 
     async def tidy(self, sight: Sight) -> bool:
         """One round. Whether something is left that should go soon: the kubelet still shows it, or it is in use.
@@ -70,6 +72,7 @@ class Tidying:
         if self._living(sight) is None:
             return False
         left: set[str] = set()
+        unreached: set[str] = set()
         present: dict[CardUuid, frozenset[str]] = {}
         for card in self._sliced_cards():
             try:
@@ -78,9 +81,10 @@ class Tidying:
                 await self._shrink(ours)
                 present[card] = frozenset(part.name for part in ours)
                 await self._remove_nameless(card, parts)
+                self._silent.pop(card, None)
             except DriverError as error:
-                log.warning("a card cannot be tidied", extra={"card": card, "error": error.sentence})
-                left |= {
+                self._complain(card, error.sentence)
+                unreached |= {
                     part.name for grant in self._files.all() for part in grant.slices if part.card == card
                 }
         # Once more: a slice that was made while the cards were asked belongs to a pod that is known by now.
@@ -96,7 +100,7 @@ class Tidying:
         for claim in over:
             grant = self._files.find(claim)
             # The file goes last: while a slice of it is left, it tells whose that was.
-            if grant is not None and not {part.name for part in grant.slices} & left:
+            if grant is not None and not {part.name for part in grant.slices} & (left | unreached):
                 self._remove_file(claim)
         if sight.allocations or sight.held is not None:
             self._keep_claims(sight)
@@ -128,6 +132,12 @@ class Tidying:
             for card in self._stock().cards
             if card.vendor is Vendor.METAX and card.mode is CardMode.SLICED
         ]
+
+    def _complain(self, card: CardUuid, sentence: str) -> None:
+        """Once for each reason: a card may be lost for days."""
+        if self._silent.get(card) != sentence:
+            log.warning("a card cannot be tidied", extra={"card": card, "error": sentence})
+        self._silent[card] = sentence
 
     def _remove_file(self, claim: str) -> None:
         try:

@@ -53,6 +53,12 @@ class Patience:
 
         return on_progress
 
+    def show(self, what: str, done: int, total: int) -> None:
+        """The same for work in several parts, each with a name; one without a known end only has its name."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, description=what)
+        self._show(what, done, max(total, done))
+
     def _show(self, what: str, done: int, total: int) -> None:
         if not self._console.is_terminal or self._clock() - self._began < self._silent_seconds:
             return

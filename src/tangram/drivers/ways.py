@@ -24,6 +24,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """Where the machine's /sys, /proc and /dev are seen."""
     limit: float = 5.0
     """Seconds that one question to a library or tool may take."""
+    lock_directory: str = "/run/tangram"
+    """Where makers of slices on one node take turns, as seen from here."""
 
     def at(self, path: str) -> Path:
         return self.root / path.lstrip("/")
@@ -52,7 +54,15 @@ def _mxsml(where: str | None, conditions: Conditions) -> Driver:
     from tangram.drivers.mxsml.settings import Settings  # noqa: PLC0415 - the reason stands at the top
 
     sysfs, dev = str(conditions.at("/sys")), str(conditions.at("/dev"))
-    return MxsmlDriver(Settings(library=where, limit=conditions.limit, sysfs_root=sysfs, dev_root=dev))
+    return MxsmlDriver(
+        Settings(
+            library=where,
+            limit=conditions.limit,
+            sysfs_root=sysfs,
+            dev_root=dev,
+            lock_directory=conditions.lock_directory,
+        )
+    )
 
 
 def _mxsmi(where: str | None, conditions: Conditions) -> Driver:

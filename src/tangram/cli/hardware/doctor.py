@@ -25,8 +25,16 @@ from tangram.cli.hardware.asking import (
     reader_for,
 )
 from tangram.cli.hardware.cluster_doctor import examine_cluster
+from tangram.cli.hardware.self_test import (
+    CardOption,
+    CleanOption,
+    SelfTestOption,
+    SlicesOption,
+    check_options,
+    run_self_test,
+)
 from tangram.cli.output import Format, read_format, write_data
-from tangram.cli.plain import clean
+from tangram.cli.plain import clean as plain
 from tangram.cli.screen import Screen, output_console
 from tangram.drivers.doctor.diagnosis import VERSION, diagnose
 from tangram.drivers.doctor.findings import Finding, Outcome
@@ -47,6 +55,10 @@ _STYLES: Final = {Outcome.OK: "green", Outcome.WARN: "yellow", Outcome.FAIL: "bo
 
 def doctor(
     *,
+    self_test: SelfTestOption = False,
+    slices: SlicesOption = False,
+    card: CardOption = None,
+    clean: CleanOption = False,
     cluster: ClusterOption = False,
     kubeconfig: KubeconfigOption = None,
     driver: DriverOption = _ANY_DRIVER,
@@ -57,7 +69,10 @@ def doctor(
     """Check everything between the PCI bus and kubelet, or in a cluster, and say what to do."""
     form = read_format(output)
     limit = read_seconds(timeout, "--timeout")
-    _check_one_subject(driver, root, kubeconfig, cluster=cluster)
+    check_options(self_test=self_test, slices=slices, card=card, clean=clean)
+    _check_one_subject(driver, root, kubeconfig, cluster=cluster, self_test=self_test)
+    if self_test:
+        return run_self_test(driver, root, timeout, form, slices=slices, card=card, clean=clean)
     if cluster:
         examined = examine_cluster(connection_for(kubeconfig, os.environ), limit)
         if form is Format.TABLE:
@@ -77,16 +92,22 @@ def doctor(
     elif not diagnosis.nothing:
         show_findings(Screen(output_console()), diagnosis.findings)
     if diagnosis.nothing:
-        sys.stderr.write(f"tangram: nothing to check: {clean(diagnosis.nothing.rstrip('.'))}.\n")
+        sys.stderr.write(f"tangram: nothing to check: {plain(diagnosis.nothing.rstrip('.'))}.\n")
         return NOTHING_FOUND
     return A_CHECK_FAILED if diagnosis.failed else 0
 
 
-def _check_one_subject(driver: str, root: str, kubeconfig: Path | None, *, cluster: bool) -> None:
+def _check_one_subject(
+    driver: str, root: str, kubeconfig: Path | None, *, cluster: bool, self_test: bool
+) -> None:
     """A question about a machine names no cluster, and the other way round."""
     if cluster and (driver != _ANY_DRIVER or root != _HERE):
         raise InputError(
             "--cluster asks an API server, and --driver and --root are about one machine: leave one of the two out."
+        )
+    if cluster and self_test:
+        raise InputError(
+            "--cluster asks an API server, and --self-test the cards of this machine: write one of the two."
         )
     if kubeconfig is not None and not cluster:
         raise InputError(f"--kubeconfig {str(kubeconfig)!r:.80} is of use with --cluster only: write both.")

@@ -24,6 +24,8 @@ class Kind(StrEnum):
     """No slot, memory or compute left to slice."""
     STUCK = "stuck"
     """A call did not return in time. The named call is the one that hangs."""
+    OUTDATED = "outdated"
+    """What this process loaded cannot see the machine as it is now; only a new process can."""
     FAILED = "failed"
     """The vendor reported a failure that has no better name."""
 

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata, util
 from pathlib import Path
 
 import pytest
 
+from builders import mthreads_tree
 from builders.hanging import LONG
 from builders.mtml_twin import (
     VARIABLE,
@@ -23,7 +25,8 @@ from builders.mtml_twin import (
 )
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mtml.driver import MtmlDriver
-from tangram.drivers.mtml.library import RESTART_PAUSE, Library
+from tangram.drivers.mtml.library import RESTART_PAUSE, Library, Resident
+from tangram.drivers.mtml.place import bound_cards
 from tangram.units.ids import CardUuid
 
 CARD = CardUuid(uuid_of(3))
@@ -164,6 +167,113 @@ def test_a_library_replaced_by_an_upgrade_is_loaded_anew(
     assert driver.devices()[0].product == "", "half an upgrade changes nothing"
     file.write_bytes(twin_library().read_bytes())
     assert driver.devices()[0].product == "MTT S4000"
+
+
+@pytest.fixture
+def cards_of_the_kernel() -> list[tuple[str, int]]:
+    return [("0000:08:00.0", 71), ("0000:09:00.0", 72)]
+
+
+@pytest.fixture
+def make_library(clock: Clock, cards_of_the_kernel: list[tuple[str, int]]) -> Callable[[Path], Library]:
+    residents: dict[str, Resident] = {}
+
+    def make(file: Path) -> Library:
+        return Library(
+            str(file),
+            entering=lambda _call, _subject: None,
+            clock=clock,
+            bound=lambda: tuple(cards_of_the_kernel),
+            residents=residents,
+        )
+
+    return make
+
+
+def test_a_library_is_loaded_again_when_the_kernels_cards_change(
+    show: Show, make_library: Callable[[Path], Library], cards_of_the_kernel: list[tuple[str, int]]
+) -> None:
+    show(eight_s4000())
+    library = make_library(twin_library())
+    first = library.ready()
+    assert library.ready() is first
+    for change in (
+        cards_of_the_kernel.pop,
+        lambda: cards_of_the_kernel.append(("0000:09:00.0", 99)),
+    ):
+        change()
+        assert library.ready() is not first
+        first = library.ready()
+    library.close()
+
+
+STAYS_LOADED = ("-Wl,-z,nodelete",)
+
+
+@pytest.mark.parametrize("change", ["kernel", "file"])
+def test_a_library_that_stays_loaded_is_outdated_after_a_change(
+    show: Show,
+    make_library: Callable[[Path], Library],
+    cards_of_the_kernel: list[tuple[str, int]],
+    *,
+    tmp_path: Path,
+    change: str,
+) -> None:
+    """The loader would return the old copy, whose list of cards is the old one; libmtml 1.5.0 does the same."""
+    show(eight_s4000())
+    file = tmp_path / "libmtml.so.2"
+    file.write_bytes(twin_library(flags=STAYS_LOADED).read_bytes())
+    library = make_library(file)
+    library.ready()
+    library.close()
+    assert library.ready(), "nothing changed"
+    if change == "kernel":
+        cards_of_the_kernel.pop()
+    else:
+        file.unlink()
+        file.write_bytes(twin_library().read_bytes())
+    for each in (library, library, make_library(file), make_library(twin_library())):
+        with pytest.raises(DriverError, match="start this program again") as caught:
+            each.ready()
+        assert caught.value.kind is Kind.OUTDATED
+
+
+def test_a_library_that_stays_loaded_serves_the_next_driver_while_nothing_changes(
+    show: Show, make_library: Callable[[Path], Library], tmp_path: Path
+) -> None:
+    show(eight_s4000())
+    file = tmp_path / "libmtml.so.2"
+    file.write_bytes(twin_library(flags=STAYS_LOADED).read_bytes())
+    for _ in range(3):
+        library = make_library(file)
+        assert library.ready().count_cards() == 8
+        library.close()
+
+
+def test_cards_of_the_kernel_are_others_after_each_binding(tmp_path: Path) -> None:
+    assert bound_cards(tmp_path) == ()
+    tree = mthreads_tree.grow(eight_s4000(), tmp_path)
+    before = bound_cards(tree.sys)
+    assert [address for address, _ in before] == [mthreads_tree.bdf_of(card) for card in eight_s4000().cards]
+    folder = tree.sys / "bus/pci/drivers/mtgpu" / before[3][0] / "misc"
+    (folder / "another").mkdir()
+    (folder / "mtgpu.3").rename(folder / "mtgpu.30")
+    assert bound_cards(tree.sys) != before
+    (tree.sys / "bus/pci/drivers/mtgpu" / before[0][0]).unlink()
+    assert len(bound_cards(tree.sys)) == 7
+
+
+def test_looking_again_needs_no_more_handles(show: Show, make_driver: MakeDriver, clock: Clock) -> None:
+    """The library never gives the memory of a handle back."""
+    cards = eight_s5000()
+    ends = sum(card.ports for card in cards.cards)
+    driver = make_driver(show(cards.having(f"handles {2 * len(cards.cards) + ends}")).library)
+    for _ in range(20):
+        devices = driver.devices()
+        assert len(driver.links(devices).links) == 28
+        assert all(each.healthy for each in driver.health().values())
+        assert all(driver.figures(each.uuid).utilisation_percent == 37 for each in devices)
+        clock.advance(RESTART_PAUSE)
 
 
 def test_two_drivers_in_one_process_do_not_share_the_packages_state(

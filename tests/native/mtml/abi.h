@@ -49,6 +49,16 @@ typedef struct {
     uint32_t sbeCount, dbeCount;
 } MtmlPageRetirementCount;
 
+#ifndef RECORD_WORDS
+#define RECORD_WORDS 2
+#endif
+
+/* In no header; as measured on libmtml 1.5.0. */
+typedef struct {
+    uint32_t pid;
+    uint64_t memory, rsvd[RECORD_WORDS];
+} ProcessRecord;
+
 typedef struct Library Library;
 typedef struct System System;
 typedef struct Device Device;
@@ -85,6 +95,8 @@ int mtmlDeviceGetPciInfo(Device *device, MtmlPciInfo *out);
 int mtmlDeviceGetProperty(Device *device, MtmlDeviceProperty *out);
 int mtmlDeviceCountGpuCores(Device *device, uint32_t *out);
 int mtmlDeviceGetPowerUsage(Device *device, uint32_t *out);
+int mtmlDeviceCountRunningProcesses(Device *device, uint32_t *out);
+int mtmlDeviceGetRunningProcesses(Device *device, uint32_t count, ProcessRecord *out);
 
 int mtmlGpuGetUtilization(Gpu *gpu, uint32_t *out);
 int mtmlGpuGetTemperature(Gpu *gpu, int32_t *out);

@@ -1,6 +1,7 @@
 /*
  * A twin of Moore Threads' libmtml for machines without a card. It answers what world.h describes, keeps the promises
- * the real one documents (stable handles, counted starts, refused null pointers and short buffers) and fails on demand.
+ * the real one documents (counted starts, refused null pointers and short buffers) and fails on demand. As in libmtml
+ * 1.5.0 every handle that is asked for is a new one, whose memory comes back only to those who free it.
  */
 #define _GNU_SOURCE
 #include "abi.h"
@@ -20,15 +21,19 @@ static World world;
 static int started, generation;
 static struct Library library_handle;
 static struct System system_handle;
-static struct Device devices[MOST_CARDS];
-static struct Gpu gpus[MOST_CARDS];
-static struct Memory memories[MOST_CARDS];
+static struct Device devices[MOST_HANDLES];
+static struct Gpu gpus[MOST_HANDLES];
+static struct Memory memories[MOST_HANDLES];
+static int first_start_done, first_start_code, listed[MOST_CARDS];
 
 static void unlock(int *held) {
     if (*held) pthread_mutex_unlock(&lock);
 }
 
-static int shown(int number) { return world.cards[number].present && !world.cards[number].hidden; }
+static int there(int number) { return world.cards[number].present && !world.cards[number].hidden; }
+
+/* Whether the library has the card in its list. */
+static int shown(int number) { return world.is_oldest && first_start_done ? listed[number] : there(number); }
 
 static int concerns(const Rule *rule, const char *function, int card) {
     int named = strcmp(rule->function, "*") == 0 ? card >= 0 : strcmp(rule->function, function) == 0;
@@ -64,16 +69,34 @@ static int enter(const char *function, int card) {
         if (concerns(&world.faults[at], function, card)) return world.faults[at].code;
     if (card < 0) return OK;
     if (!started || generation != world.generation) return INVALID_ARGUMENT;
-    return shown(card) ? OK : DRIVER_FAILURE;
+    return there(card) ? OK : DRIVER_FAILURE;
 }
 
 static int in_table(const void *pointer, const void *table, size_t size, int *card) {
     if ((const char *)pointer < (const char *)table) return 0;
     size_t offset = (size_t)((const char *)pointer - (const char *)table);
-    if (offset % size != 0 || offset / size >= MOST_CARDS) return 0;
-    *card = (int)(offset / size);
-    return 1;
+    if (offset % size != 0 || offset / size >= MOST_HANDLES) return 0;
+    *card = *(const int *)pointer - 1;
+    return *card >= 0;
 }
+
+static void *new_handle(void *table, size_t size, int card) {
+    int most = world.handles ? world.handles : MOST_HANDLES;
+    for (int at = 0; at < most; at++) {
+        int *handle = (int *)((char *)table + (size_t)at * size);
+        if (*handle) continue;
+        *handle = card + 1;
+        return handle;
+    }
+    return NULL;
+}
+
+#define NEW(out, table, card)                                            \
+    do {                                                                 \
+        void *made = new_handle(table, sizeof *(table), card);           \
+        if (!made) return INSUFFICIENT_MEMORY;                           \
+        *(out) = made;                                                   \
+    } while (0)
 
 #define ENTER(number)                                          \
     int held __attribute__((cleanup(unlock), unused)) = 1;     \
@@ -115,6 +138,14 @@ static int give_text(const char *text, char *out, uint32_t length) {
 int mtmlLibraryInit(Library **out) {
     NEEDS(out);
     ENTER(-1);
+    if (!first_start_done || !world.is_oldest) {
+        for (int at = 0; at < MOST_CARDS; at++) listed[at] = there(at);
+        first_start_code = world.is_oldest ? DRIVER_FAILURE : OK;
+        for (int at = 0; at < MOST_CARDS; at++)
+            if (listed[at]) first_start_code = OK;
+        first_start_done = 1;
+    }
+    if (first_start_code != OK) return first_start_code;
     if (started++ == 0) generation = world.generation;
     *out = &library_handle;
     return OK;
@@ -166,7 +197,7 @@ static int hand_out(int number, const char *function, Device **out) {
     for (int at = 0; at < world.faults_known; at++)
         if (world.faults[at].card == number && concerns(&world.faults[at], function, number))
             return world.faults[at].code;
-    *out = &devices[number];
+    NEW(out, devices, number);
     return OK;
 }
 
@@ -189,13 +220,18 @@ int mtmlLibraryInitDeviceByUuid(Library *library, const char *uuid, Device **out
 int mtmlLibraryInitDeviceByPciSbdf(Library *library, const char *sbdf, Device **out) {
     LIBRARY(library);
     NEEDS(out && sbdf);
+    unsigned segment, bus, device, function;
+    if (sscanf(sbdf, "%x:%x:%x.%u", &segment, &bus, &device, &function) != 4) return INVALID_ARGUMENT;
+    char written[TEXT];
+    snprintf(written, sizeof written, "%08x:%02x:%02x.%u", segment, bus, device, function);
     for (int at = 0; at < MOST_CARDS; at++)
-        if (shown(at) && strcmp(world.cards[at].sbdf, sbdf) == 0) return hand_out(at, __func__, out);
+        if (shown(at) && strcmp(world.cards[at].sbdf, written) == 0) return hand_out(at, __func__, out);
     return NOT_FOUND;
 }
 
 int mtmlLibraryFreeDevice(Device *device) {
     CARD_OF(device, devices);
+    device->card = 0;
     return OK;
 }
 
@@ -213,24 +249,26 @@ const char *mtmlErrorString(int code) {
 int mtmlDeviceInitGpu(Device *device, Gpu **out) {
     CARD_OF(device, devices);
     NEEDS(out);
-    *out = &gpus[number];
+    NEW(out, gpus, number);
     return OK;
 }
 
 int mtmlDeviceInitMemory(Device *device, Memory **out) {
     CARD_OF(device, devices);
     NEEDS(out);
-    *out = &memories[number];
+    NEW(out, memories, number);
     return OK;
 }
 
 int mtmlDeviceFreeGpu(Gpu *gpu) {
     CARD_OF(gpu, gpus);
+    gpu->card = 0;
     return OK;
 }
 
 int mtmlDeviceFreeMemory(Memory *memory) {
     CARD_OF(memory, memories);
+    memory->card = 0;
     return OK;
 }
 
@@ -271,10 +309,11 @@ int mtmlDeviceGetPciInfo(Device *device, MtmlPciInfo *out) {
     memset(out, 0, sizeof *out);
     memcpy(out->sbdf, card->sbdf, strnlen(card->sbdf, sizeof out->sbdf - 1));
     sscanf(card->sbdf, "%x:%x:%x", &out->segment, &out->bus, &out->device);
-    out->pciDeviceId = 0x03231ed5;
+    out->pciDeviceId = strcmp(card->name, "MTT S3000") == 0 ? S3000 : S4000;
+    out->pciSubsystemId = SUBSYSTEM;
     out->pciMaxSpeed = out->pciCurSpeed = 32.0f;
     out->pciMaxWidth = out->pciCurWidth = 16;
-    out->pciMaxGen = out->pciCurGen = 5;
+    out->pciMaxGen = out->pciCurGen = world.is_oldest ? 0 : 5;
     return OK;
 }
 
@@ -285,6 +324,37 @@ int mtmlDeviceGetProperty(Device *device, MtmlDeviceProperty *out) {
     out->mpcCap = 1;
     out->mpcType = (uint32_t)card->mpc & 7;
     out->mtLinkCap = card->ports > 0;
+    return OK;
+}
+
+/* ---- processes: in libmtml 1.5.0 and in no header ---- */
+
+enum { MOST_TOLD = 80 };
+
+static uint32_t processes_of(int number, ProcessRecord *out) {
+    uint32_t known = 0;
+    for (int at = 0; at < world.processes_known && known < MOST_TOLD; at++) {
+        const Process *each = &world.processes[at];
+        if (each->card != number || each->pid == 0) continue;
+        if (out) out[known].pid = (uint32_t)each->pid, out[known].memory = (uint64_t)each->memory;
+        known++;
+    }
+    return known;
+}
+
+int mtmlDeviceCountRunningProcesses(Device *device, uint32_t *out) {
+    CARD_OF(device, devices);
+    NEEDS(out);
+    *out = processes_of(number, NULL);
+    return OK;
+}
+
+int mtmlDeviceGetRunningProcesses(Device *device, uint32_t count, ProcessRecord *out) {
+    CARD_OF(device, devices);
+    NEEDS(out);
+    if (processes_of(number, NULL) > count) return INSUFFICIENT_SIZE;
+    memset(out, 0, count * sizeof *out);
+    processes_of(number, out);
     return OK;
 }
 
@@ -342,6 +412,7 @@ static uint32_t level_between(int one, int other) {
 int mtmlDeviceGetTopologyLevel(Device *one, Device *other, uint32_t *out) {
     PAIR(one, other);
     NEEDS(out);
+    if (number == peer && world.is_oldest) return NOT_SUPPORTED;
     *out = level_between(number, peer);
     return OK;
 }
@@ -350,7 +421,7 @@ int mtmlDeviceGetP2PStatus(Device *one, Device *other, uint32_t capability, uint
     PAIR(one, other);
     NEEDS(out && capability < 2);
     *out = 0;
-    return OK;
+    return world.is_oldest ? NOT_SUPPORTED : OK;
 }
 
 int mtmlDeviceCountDeviceByTopologyLevel(Device *device, uint32_t level, uint32_t *out) {
@@ -369,7 +440,8 @@ int mtmlDeviceGetDeviceByTopologyLevel(Device *device, uint32_t level, uint32_t 
     for (int at = 0; at < MOST_CARDS; at++) {
         if (at == number || !shown(at) || level_between(number, at) != level) continue;
         if (given == count) return INSUFFICIENT_SIZE;
-        out[given++] = &devices[at];
+        NEW(&out[given], devices, at);
+        given++;
     }
     return OK;
 }
@@ -406,7 +478,7 @@ int mtmlDeviceGetMtLinkRemoteDevice(Device *device, uint32_t port, Device **out)
     NEEDS_PORT(port);
     int peer = card->remote_card[port];
     if (peer < 0 || !shown(peer)) return NOT_FOUND;
-    *out = &devices[peer];
+    NEW(out, devices, peer);
     return OK;
 }
 

@@ -83,6 +83,12 @@ static void add_rule(Rule *rules, int *known, const char *rest, int with_file) {
     if (read >= 2) (*known)++;
 }
 
+static void add_process(World *world, const char *rest) {
+    if (world->processes_known == MOST_PROCESSES) return;
+    Process *each = &world->processes[world->processes_known];
+    if (sscanf(rest, "%d %d %lld", &each->card, &each->pid, &each->memory) == 3) world->processes_known++;
+}
+
 static void statement(World *world, Card **card, const char *key, const char *rest) {
     int a, b, c;
     if (strcmp(key, "card") == 0) {
@@ -91,8 +97,13 @@ static void statement(World *world, Card **card, const char *key, const char *re
         *card = &world->cards[number];
         (*card)->present = 1;
     } else if (strcmp(key, "driver") == 0) snprintf(world->driver, TEXT, "%s", rest);
-    else if (strcmp(key, "library") == 0) snprintf(world->library, TEXT, "%s", rest);
+    else if (strcmp(key, "library") == 0) {
+        snprintf(world->library, TEXT, "%s", rest);
+        world->is_oldest = strcmp(rest, "1.5.0") == 0;
+    }
     else if (strcmp(key, "generation") == 0) world->generation = atoi(rest);
+    else if (strcmp(key, "handles") == 0) world->handles = atoi(rest);
+    else if (strcmp(key, "process") == 0) add_process(world, rest);
     else if (strcmp(key, "link") == 0) join(world, rest);
     else if (strcmp(key, "state") == 0) {
         if (sscanf(rest, "%d %d %d", &a, &b, &c) == 3 && is_card(a) && is_port(b)) world->cards[a].state[b] = c;

@@ -1,5 +1,7 @@
 """The cards as they are read again and again: what vanishes stays in the books, silence is not believed for long."""
 
+import pytest
+
 from builders.fake_driver import FakeDriver, metax_card
 from tangram.drivers.errors import DriverError, Kind
 from tangram.model.devices import Health, LinkReport
@@ -89,6 +91,17 @@ async def test_a_driver_that_was_unloaded_is_believed_at_once() -> None:
     driver.errors["devices"] = DriverError(Kind.NO_DRIVER, "the driver was unloaded")
     await watch.look()
     assert health(watch) == {"GPU-0": "the driver was unloaded"}
+
+
+async def test_a_driver_that_only_a_new_process_can_ask_ends_the_look() -> None:
+    """The look is a vital task, so the process ends and Kubernetes starts one that sees the cards."""
+    driver = FakeDriver(metax_card(0))
+    watch = watching(driver)
+    await watch.look()
+    driver.errors["devices"] = DriverError(Kind.OUTDATED, "start this program again")
+    with pytest.raises(DriverError, match="start this program again"):
+        await watch.look()
+    assert health(watch) == {"GPU-0": ""}
 
 
 async def test_a_look_that_finds_the_same_is_no_news() -> None:

@@ -14,7 +14,7 @@ from builders.node_server import NodeServer, node_server
 from builders.simulated import make_driver
 from builders.waiting import until
 from tangram.daemon.endpoints import Address
-from tangram.daemon.running import DONE, Supervisor
+from tangram.daemon.running import DONE, FAILED, Supervisor
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.protocol import Driver
 from tangram.drivers.simulated.control import carry_out
@@ -127,6 +127,21 @@ async def test_a_driver_nobody_can_mean_ends_it_before_anything_is_written() -> 
             await serve(Supervisor(), Settings(node=NODE), server.connection, looker_over(driver))
     assert server.small.requests == []
     assert driver.closed
+
+
+async def test_a_driver_that_only_a_new_process_can_ask_ends_it_and_leaves_the_labels() -> None:
+    driver = make_driver({"product": "C500", "count": 2})
+    fake = FakeDriver(*driver.devices())
+    async with node_server() as server:
+        server.put(NODE)
+        settings = Settings(node=NODE, interval=0.01)
+        task = asyncio.create_task(serve(Supervisor(), settings, server.connection, looker_over(fake)))
+        await until(lambda: INSTALLED in server.labels(NODE))
+        before = server.labels(NODE)
+        fake.errors["devices"] = DriverError(Kind.OUTDATED, "start this program again")
+        async with asyncio.timeout(LONG):
+            assert await task == FAILED
+        assert server.labels(NODE) == before
 
 
 async def test_once_writes_once_and_says_what_changed() -> None:

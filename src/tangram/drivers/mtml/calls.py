@@ -19,6 +19,7 @@ _Answer = TypeVar("_Answer")
 
 Handle = NewType("Handle", object)
 """Owned by the library and never freed by us: the calls that free are deprecated, and one of them crashes."""
+_Question = tuple[int | str, ...]
 
 FUNCTIONS: Final = (
     "mtmlLibraryInit",
@@ -76,6 +77,8 @@ class Calls:
         self.failures: list[DriverError] = []
         """What went wrong since `about` was last said, also where it became `NA`."""
         self._vendor_error = cast("type[Exception]", package.MTMLError)
+        self._handles: dict[_Question, Handle] = {}
+        self._cards = -1
 
     def about(self, subject: str) -> None:
         """Which card the following calls concern, for errors and for whoever waits."""
@@ -95,6 +98,15 @@ class Calls:
         except UnicodeDecodeError:
             raise self._nonsense(function, "bytes that are no text") from None
 
+    def unwrapped(self, function: str, *arguments: object) -> None:
+        """Ask a function that the package does not know, which answers with a code. Raises `DriverError`."""
+        self._entering(function, self._subject)
+        # ctypes finds a function of the library as an attribute, and makes none of a name that is not there.
+        call = cast("Callable[..., int] | None", getattr(self._package.mtmlLib, function, None))
+        code = FUNCTION_NOT_FOUND if call is None else call(*arguments)
+        if code:
+            raise failure(function, code, "", self._subject)
+
     def number(self, function: str, *arguments: object) -> int:
         answer = self.raw(function, *arguments)
         if not isinstance(answer, int):
@@ -109,10 +121,27 @@ class Calls:
         return answer.strip()
 
     def handle(self, function: str, *arguments: object) -> Handle:
-        answer = self.raw(function, *arguments)
-        if not answer:
-            raise self._nonsense(function, "a null handle")
-        return Handle(answer)
+        """The handle that this question gave first, kept until the library is started again.
+
+        libmtml 1.5.0 makes a new handle at each call and never gives its memory back. A handle that no longer holds
+        shows in the calls that take it.
+        """
+        # Handles are pointers, which cannot be hashed; those that may be asked about are kept, so an id names one.
+        question = (function, *(each if isinstance(each, int | str) else id(each) for each in arguments))
+        if question not in self._handles:
+            answer = self.raw(function, *arguments)
+            if not answer:
+                raise self._nonsense(function, "a null handle")
+            self._handles[question] = Handle(answer)
+        return self._handles[question]
+
+    def count_cards(self) -> int:
+        """How many cards the library lists. After another number than before, no handle is taken for what it was."""
+        count = self.number("mtmlLibraryCountDevice")
+        if count != self._cards:
+            self._handles.clear()
+        self._cards = count
+        return count
 
     def known_number(self, function: str, *arguments: object) -> Maybe[int]:
         return self._known(self.number, function, arguments)

@@ -42,7 +42,7 @@ class Found(NamedTuple):
 def find_cards(calls: Calls) -> list[Found]:
     """Every place in the list. Parents of split cards are passed over: they manage and cannot compute."""
     calls.about("")
-    count = calls.number("mtmlLibraryCountDevice")
+    count = calls.count_cards()
     if count > MOST_CARDS:
         raise DriverError(
             Kind.FAILED,
@@ -57,10 +57,14 @@ def find_card(calls: Calls, uuid: CardUuid) -> Handle:
     """The card with that UUID, or `card-gone`."""
     calls.about(f"card {uuid}")
     try:
-        return calls.handle("mtmlLibraryInitDeviceByUuid", str(uuid))
+        handle = calls.handle("mtmlLibraryInitDeviceByUuid", str(uuid))
     except DriverError as error:
         if error.kind is not Kind.NOT_SUPPORTED:
             raise
+    else:
+        # A kept handle says nothing about now.
+        calls.text("mtmlDeviceGetUUID", handle)
+        return handle
     for each in find_cards(calls):
         if each.uuid == uuid and each.handle is not None:
             calls.about(f"card {each.position}")

@@ -20,13 +20,21 @@ from tangram.drivers.mtml.figures import read_figures
 from tangram.drivers.mtml.health import check_card, unanswering, vanished
 from tangram.drivers.mtml.library import Library
 from tangram.drivers.mtml.links import read_links
-from tangram.drivers.mtml.place import DEFAULT_SYSFS
-from tangram.drivers.mtml.slicing import RuntimeMakesSlices, processes_of, room_of, slices_of, switch
+from tangram.drivers.mtml.place import DEFAULT_SYSFS, bound_cards
+from tangram.drivers.mtml.processes import refuse_in_use, running_processes
+from tangram.drivers.mtml.slicing import (
+    RuntimeMakesSlices,
+    is_sliced,
+    processes_of,
+    room_of,
+    slices_of,
+    switch,
+)
 from tangram.drivers.sgpu_km import DEFAULT_ROOT, SgpuKm
 from tangram.drivers.watchdog import DEFAULT_LIMIT, Watchdog
-from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
+from tangram.model.devices import Device, Figures, Health, LinkReport, Process, Slice, SliceRoom
 from tangram.units.ids import CardUuid
-from tangram.units.na import NA, NotAvailable
+from tangram.units.na import NA, Maybe, NotAvailable
 
 _Answer = TypeVar("_Answer")
 _DRIVER_ABSENT: Final = (Kind.NO_DRIVER, Kind.NO_LIBRARY)
@@ -47,7 +55,9 @@ class MtmlDriver(RuntimeMakesSlices):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._watchdog = Watchdog("mtml", limit=limit)
-        self._library = Library(library, entering=self._watchdog.entering, clock=clock)
+        self._library = Library(
+            library, entering=self._watchdog.entering, clock=clock, bound=lambda: bound_cards(sysfs)
+        )
         self._module = SgpuKm(sgpu_km, self._watchdog.entering)
         self._sysfs = sysfs
         self._devices: dict[CardUuid, Device] = {}
@@ -73,7 +83,7 @@ class MtmlDriver(RuntimeMakesSlices):
         def work(calls: Calls) -> Figures:
             handle = self._handle(calls, uuid)
             device = self._devices.get(uuid)
-            processes = NA if device is None else processes_of(self._module, device)
+            processes = NA if device is None else self._processes(calls, handle, device)
             return read_figures(calls, handle, processes)
 
         return self._ask("figures", work)
@@ -89,7 +99,13 @@ class MtmlDriver(RuntimeMakesSlices):
         return self._watch("room", lambda: room_of(self._module, self._device(uuid)))
 
     def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
-        self._watch("set_sliced", lambda: switch(self._module, self._device(uuid), on=on))
+        def work(calls: Calls) -> None:
+            device = self._device(uuid)
+            if on and is_sliced(self._module, device.nodes, device.index) is not True:
+                refuse_in_use(device, running_processes(calls, self._handle(calls, uuid)))
+            switch(self._module, device, on=on)
+
+        self._ask("set_sliced", work)
 
     def close(self) -> None:
         """Shut the library down and unload it; one that hangs is left alone."""
@@ -112,6 +128,11 @@ class MtmlDriver(RuntimeMakesSlices):
         if doubtful and self._library.restart():
             found = find_cards(self._library.ready())
         return found
+
+    def _processes(self, calls: Calls, handle: Handle, device: Device) -> Maybe[tuple[Process, ...]]:
+        if is_sliced(self._module, device.nodes, device.index) is True:
+            return processes_of(self._module, device)
+        return running_processes(calls, handle)
 
     def _handle(self, calls: Calls, uuid: CardUuid) -> Handle:
         try:

@@ -45,7 +45,7 @@ def slices_of(module: SgpuKm, device: Device) -> tuple[Slice, ...]:
 
 
 def processes_of(module: SgpuKm, device: Device) -> Maybe[tuple[Process, ...]]:
-    """Who holds memory of a sliced card. For a card held whole nobody counts, so it is `NA`, not nobody."""
+    """Who holds memory of a sliced card. The module counts for no other, so it is `NA` then, not empty."""
     if is_sliced(module, device.nodes, device.index) is not True:
         return NA
     return tuple(
@@ -80,8 +80,8 @@ def room_of(module: SgpuKm, device: Device) -> SliceRoom:
 def switch(module: SgpuKm, device: Device, *, on: bool) -> None:
     """Hand a card to the kernel module, or take it back.
 
-    Taking back is refused while there is a slice. Nobody counts the processes on a card that is whole, so whoever
-    hands one over has to know that it is idle.
+    Taking back is refused while there is a slice. The module counts no processes on a card that is whole, so the
+    caller that hands one over has to know that it is idle.
     """
     number = kernel_number(device.nodes, device.index)
     before = _held_cards(module)

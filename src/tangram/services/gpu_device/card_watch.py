@@ -63,12 +63,15 @@ class CardWatch:
         return (self._devices, self._health, self._links, self.trouble)
 
     async def look(self, *, health: bool = True) -> None:
-        """Ask the driver again. Never raises; `arrange` makes the inventory of it."""
+        """Ask the driver again; `arrange` makes the inventory of it. Raises for an outdated driver, and else never."""
         try:
             listed = await self._hardware.devices()
             found = dict(await self._hardware.health()) if health else dict[CardUuid, Health]()
             await self._relink(listed)
         except DriverError as error:
+            if error.kind is Kind.OUTDATED:
+                # Whoever looks ends with this, the process with it, and Kubernetes starts one that sees the cards.
+                raise
             self._unanswered(error)
             return
         if self.trouble:

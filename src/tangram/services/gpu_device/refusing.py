@@ -31,6 +31,7 @@ _WHAT_HELPS = {
     Kind.BUSY: "it is tried again when the card is free",
     Kind.FULL: "it is tried again when another container ends; tangram devices shows who holds what",
     Kind.STUCK: "look at the card with tangram doctor; the node may need a restart",
+    Kind.OUTDATED: "the agent starts again by itself and tries once more",
 }
 
 

@@ -28,6 +28,8 @@ PATIENCE: Final = 3
 """Bad readings in a row after which a driver counts as not ready."""
 
 _ABSENT: Final = (Kind.NO_LIBRARY, Kind.NO_DRIVER)
+_FINAL: Final = (Kind.INVALID, Kind.OUTDATED)
+"""A driver that cannot be meant, and one that only a new process can ask."""
 _UNDRIVEN: Final = "no-driver"
 
 
@@ -95,7 +97,7 @@ class Looker:
         self._last = Sight()
 
     def look(self) -> Sight:
-        """What is here now. Raises `Unsure`, and `DriverError` (`invalid`) for a driver that cannot be meant."""
+        """What is here now. Raises `Unsure`, and `DriverError` where another look is useless (`_FINAL`)."""
         try:
             sight = self._look()
         except Unsure as error:
@@ -120,7 +122,7 @@ class Looker:
         try:
             snapshot = self._reader.read(figures=False)
         except DriverError as error:
-            if error.kind is Kind.INVALID:
+            if error.kind in _FINAL:
                 raise
             if error.kind not in _ABSENT:
                 raise Unsure(error.sentence) from error

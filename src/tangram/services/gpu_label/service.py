@@ -12,7 +12,7 @@ import msgspec
 from tangram.daemon.background import in_background
 from tangram.daemon.endpoints import Address, serving
 from tangram.daemon.running import Supervisor
-from tangram.drivers.errors import DriverError
+from tangram.drivers.errors import DriverError, Kind
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.informer import Informer, whole
@@ -106,6 +106,9 @@ class _Looking:
             try:
                 await self.look()
             except DriverError as error:
+                if error.kind is Kind.OUTDATED:
+                    # Kubernetes starts a process that sees the cards.
+                    raise
                 # What the driver's name says was fine at the start; a file named there may be broken by now.
                 self._metrics.reads_failed.inc()
                 self._say(f"the cards could not be read: {error.sentence}")

@@ -95,8 +95,8 @@ e2e: testbed ## Run the end-to-end tests on a real Kubernetes (needs root, Linux
 e2e-smoke: testbed ## Run the essential ones of them
 	$(E2E) -m smoke
 
-real-libraries: setup ## Compare a vendor's library with our twin of it (MXSML=/path/libmxsml.so; with KUBELET=1 also run the agent over it)
-	$(BIN)/python -m real_libraries $(if $(MXSML),--mxsml $(MXSML))
+real-libraries: setup ## Compare vendors' libraries with our twins (MXSML=/path/libmxsml.so MTML=/path/libmtml.so; with KUBELET=1 also run the agent over MetaX's)
+	$(BIN)/python -m real_libraries $(if $(MXSML),--mxsml $(MXSML)) $(if $(MTML),--mtml $(MTML))
 	@$(if $(KUBELET),$(MAKE) testbed && $(BIN)/pytest -q e2e/test_agent_real_library.py)
 
 protos: setup ## Write the kubelet's messages from proto/ again

@@ -1,6 +1,6 @@
-"""Run the suite over libraries of the vendors, in a mount namespace whose `/sys` is ours.
+"""Run the suite over libraries of the vendors, in a mount namespace whose `/sys` and `/dev` are ours.
 
-make real-libraries MXSML=/path/libmxsml.so
+make real-libraries MXSML=/path/libmxsml.so MTML=/path/libmtml.so
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final, NamedTuple, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -20,9 +21,38 @@ from testbed.errors import BedError
 HERE: Final = Path(__file__).resolve().parent
 TESTS: Final = HERE.parent / "tests"
 _INSIDE: Final = "TANGRAM_REAL_INSIDE"
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
+
+
+class Vendor(NamedTuple):
+    """How one vendor's library is tried."""
+
+    option: str
+    variable: str
+    stand_in: tuple[str, ...]
+    """Sources of what is put before its calls to the kernel."""
+    where: str
+
+
+VENDORS: Final = (
+    Vendor(
+        "MXSML",
+        "TANGRAM_REAL_MXSML",
+        ("mxsml/preload.c", "mxsml/kernel.c", "mxsml/tree.c"),
+        "MetaX's is part of its driver (/opt/mxdriver/lib/libmxsml.so) and of the public repository "
+        "MetaX-MACA/mxExporter (dep/libmxsml.so)",
+    ),
+    Vendor(
+        "MTML",
+        "TANGRAM_REAL_MTML",
+        ("mtml/kernel.c", "mtml/world.c"),
+        "Moore Threads' is part of MT GPU Management Center (/usr/lib/libmtml.so) and of the public repository "
+        "MooreThreads/MobiMaliangSDK (in debs/mtml_1.5.0.deb; it needs libdrm2)",
+    ),
+)
 _WHERE: Final = (
-    "No library was named. MetaX's is part of its driver (/opt/mxdriver/lib/libmxsml.so) and of the public repository "
-    "MetaX-MACA/mxExporter (dep/libmxsml.so): make real-libraries MXSML=/path/libmxsml.so"
+    f"{'. '.join(vendor.where for vendor in VENDORS)}. Name one or both: "
+    f"make real-libraries {' '.join(f'{vendor.option}=/path/lib{vendor.option.lower()}.so' for vendor in VENDORS)}"
 )
 
 app = App(name="real_libraries", help=__doc__)
@@ -32,33 +62,56 @@ app = App(name="real_libraries", help=__doc__)
 def run(
     *,
     mxsml: Annotated[Path | None, Parameter(help="MetaX's libmxsml.so.")] = None,
+    mtml: Annotated[Path | None, Parameter(help="Moore Threads' libmtml.so.")] = None,
     words: Annotated[tuple[str, ...], Parameter(help="Further words for pytest.")] = (),
 ) -> None:
-    """Ask the library and its twin the same, and compare."""
-    if mxsml is None or not str(mxsml).strip(". "):
-        raise BedError(_WHERE)
-    if not mxsml.is_file():
-        raise BedError(f"{mxsml} is no file. {_WHERE}")
+    """Ask each library and its twin the same, and compare."""
+    files = zip(VENDORS, (mxsml, mtml), strict=True)
+    named = {vendor: file for vendor, file in files if file is not None and str(file).strip(". ")}
+    if not named:
+        raise BedError(f"No library was named. {_WHERE}")
+    for file in named.values():
+        if not file.is_file():
+            raise BedError(f"{file} is no file. {_WHERE}")
     if os.environ.get(_INSIDE) != "1":
         _start_inside()
     linux.mount("tmpfs", "/sys", "tmpfs")
+    _bare_dev()
     sys.path[:0] = [str(HERE.parent), str(TESTS)]
     from builders.native import shared_object  # noqa: PLC0415 - of the tests, whose folder is known now
 
-    sources = tuple(f"mxsml/{name}.c" for name in ("preload", "kernel", "tree"))
+    stand_ins = [
+        str(shared_object(vendor.stand_in, f"{vendor.option.lower()}-kernel.so", flags=("-ldl",)))
+        for vendor in named
+    ]
     environment = {
         **os.environ,
-        "TANGRAM_REAL_MXSML": str(mxsml.resolve()),
-        "LD_PRELOAD": str(shared_object(sources, "kernel.so", flags=("-ldl",))),
+        **{vendor.variable: str(file.resolve()) for vendor, file in named.items()},
+        "LD_PRELOAD": ":".join(stand_ins),
         "PYTHONPATH": f"{HERE.parent}:{TESTS}",
     }
+    suites = [
+        str(suite) for vendor in named for suite in sorted(HERE.glob(f"test_{vendor.option.lower()}_*.py"))
+    ]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE), *words],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *suites, *words],
         env=environment,
         cwd=HERE.parent,
         check=False,
     )
     sys.exit(done.returncode)
+
+
+def _bare_dev() -> None:
+    """A `/dev` without cards, where files can be made. Nodes are bound: making one needs more rights."""
+    with tempfile.TemporaryDirectory(prefix="tangram-dev-") as folder:
+        linux.mount("tmpfs", folder, "tmpfs")
+        for name in _DEVICES:
+            (Path(folder) / name).touch()
+            linux.mount(f"/dev/{name}", f"{folder}/{name}", flags=linux.BIND)
+        (Path(folder) / "shm").mkdir()
+        (Path(folder) / "fd").symlink_to("/proc/self/fd")
+        linux.mount(folder, "/dev", flags=linux.MOVE)
 
 
 def _start_inside() -> NoReturn:

@@ -1,45 +1,82 @@
 """One library, asked call after call in a process of its own, because a real one may end it.
 
-    python -m real_libraries.asking LIBRARY FIRST
+    python -m real_libraries.asking LIBRARY MODULE FIRST
 
-Calls come from standard input, one JSON list per line. The first one, which begins, is always made, and of the others
-those from number FIRST on; each answer is one line, told before the next call is made.
+MODULE has the vendor's `LIBRARY`. Calls come from standard input, one JSON list per line. The first one, which begins,
+and those that make handles are always made, and of the others those from number FIRST on; each answer is one line,
+written before the next call is made.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import sys
 from typing import Any
 
-from real_libraries.mxsml_calls import RECORDS, Argument, InOut, Out, Text
+from real_libraries.questions import Argument, Call, Handle, InOut, Library, Made, Nothing, Out, Text
 
 PATTERN = b"\xa5"
-PREFIX = "mxSml"
 
 
-def main(path: str, first: int) -> None:
+class Asked:
+    """A library with the handles it made."""
+
+    def __init__(self, path: str, library: Library) -> None:
+        self._functions = ctypes.CDLL(path)
+        self._library = library
+        self._handles: dict[str, ctypes.c_void_p] = {}
+
+    def answer(self, call: Call) -> dict[str, Any] | None:
+        """The code with everything that was written; None for a function that is not there."""
+        function = getattr(self._functions, self._library.prefix + call.name, None)
+        if function is None:
+            return None
+        function.restype = ctypes.c_uint
+        memory = [self._memory(each) for each in call.arguments]
+        code = function(*(self._passed(each) for each in memory))
+        written = [
+            plain(each)
+            for each, argument in zip(memory, call.arguments, strict=True)
+            if isinstance(argument, Out | InOut | Text)
+        ]
+        return {"code": code, "out": written}
+
+    def _memory(self, argument: Argument) -> Any:  # noqa: ANN401 - a number, or memory of some shape
+        match argument:
+            case Out(record, times):
+                kind = self._library.records[record] * times
+                # A function that writes more than was promised writes into room behind it.
+                return kind.from_buffer(bytearray(PATTERN * (ctypes.sizeof(kind) + 1024)))
+            case InOut(value):
+                return (ctypes.c_uint * 8)(value)
+            case Text(text):
+                return ctypes.create_string_buffer(text, 64)
+            case Made(name):
+                return ctypes.byref(self._handles.setdefault(name, ctypes.c_void_p()))
+            case Handle(name):
+                return self._handles.get(name, ctypes.c_void_p())
+            case Nothing():
+                return None
+            case _:
+                return argument
+
+    @staticmethod
+    def _passed(memory: Any) -> Any:  # noqa: ANN401 - as above
+        return ctypes.c_uint(memory) if isinstance(memory, int) else memory
+
+
+def main(path: str, module: str, first: int) -> None:
     """Ask and print."""
-    library = ctypes.CDLL(path)
+    asked = Asked(path, importlib.import_module(module).LIBRARY)
     for at, line in enumerate(sys.stdin):
-        if 0 < at < first:
-            continue
         name, arguments = json.loads(line)
-        answer = answer_of(library, name, [read_argument(each) for each in arguments])
-        sys.stdout.write(json.dumps([at, answer]) + "\n")
+        call = Call(name, tuple(read_argument(each) for each in arguments))
+        if 0 < at < first and not call.makes:
+            continue
+        sys.stdout.write(json.dumps([at, asked.answer(call)]) + "\n")
         sys.stdout.flush()
-
-
-def answer_of(library: ctypes.CDLL, name: str, arguments: list[Argument]) -> dict[str, Any] | None:
-    """The code with everything that was written, in hexadecimal; None for a function that is not there."""
-    function = getattr(library, PREFIX + name, None)
-    if function is None:
-        return None
-    function.restype = ctypes.c_uint
-    memory = [_memory(each) for each in arguments]
-    code = function(*(ctypes.c_uint(each) if isinstance(each, int) else each for each in memory))
-    return {"code": code, "out": [plain(each) for each in memory if not isinstance(each, int)]}
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - whatever memory holds
@@ -54,46 +91,27 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - whatever memory holds
     return [plain(each) for each in value] if isinstance(value, ctypes.Array) else value
 
 
-def _memory(argument: Argument) -> Any:  # noqa: ANN401 - a number, or memory of some shape
-    match argument:
-        case Out(record, times):
-            kind = RECORDS[record] * times
-            # A function that writes more than was promised writes into room behind it.
-            return kind.from_buffer(bytearray(PATTERN * (ctypes.sizeof(kind) + 1024)))
-        case InOut(value):
-            return (ctypes.c_uint * 8)(value)
-        case Text(text):
-            return ctypes.create_string_buffer(text, 64)
-        case _:
-            return argument
+KINDS = {kind.__name__: kind for kind in (Out, InOut, Text, Made, Handle, Nothing)}
 
 
 def written_argument(argument: Argument) -> list[Any]:
-    """As it is told to the other process."""
-    match argument:
-        case Out():
-            return ["out", argument]
-        case InOut(value):
-            return ["in", value]
-        case Text(text):
-            return ["text", text.decode()]
-        case _:
-            return ["number", argument]
+    """As it is written for the other process."""
+    if isinstance(argument, int):
+        return ["", argument]
+    parts = [each.decode() if isinstance(each, bytes) else each for each in argument]
+    return [type(argument).__name__, *parts]
 
 
 def read_argument(written: list[Any]) -> Argument:
-    """As `written_argument` told it."""
-    kind, value = written
-    match kind:
-        case "out":
-            return Out(*value)
-        case "in":
-            return InOut(value)
-        case "text":
-            return Text(value.encode())
-        case _:
-            return int(value)
+    """As `written_argument` wrote it."""
+    kind, *parts = written
+    if not kind:
+        return int(parts[0])
+    if kind == Text.__name__:
+        return Text(parts[0].encode())
+    made: Argument = KINDS[kind](*parts)
+    return made
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -9,14 +9,14 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Final, NamedTuple
 
 from real_libraries.asking import written_argument
-from real_libraries.mxsml_calls import Call, questions
+from real_libraries.questions import Call, Library
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 CRASHED: Final = "crashed"
-BEGIN: Final = Call("InitWithFlags", (1,))
 
 
 class Verdict(NamedTuple):
@@ -27,17 +27,18 @@ class Verdict(NamedTuple):
     ours: object
 
 
-def compared(real: Path, twin: Path) -> list[Verdict]:
-    """Every question, asked of both on the tree at `/sys`."""
-    calls = [BEGIN, *questions()]
-    theirs, ours = answers(real, calls), answers(twin, calls)
+def compared(real: Path, twin: Path, module: ModuleType) -> list[Verdict]:
+    """Every question of that module, asked of both on the tree at `/sys`."""
+    library: Library = module.LIBRARY
+    calls = [library.begin, *module.questions()]
+    theirs, ours = (answers(file, module.__name__, calls) for file in (real, twin))
     return [
         Verdict(call, _word(one, other), one, other)
         for call, one, other in zip(calls, theirs, ours, strict=True)
     ]
 
 
-def answers(library: Path, calls: Sequence[Call]) -> list[object]:
+def answers(library: Path, module: str, calls: Sequence[Call]) -> list[object]:
     """What it answers to each; `CRASHED` for a call that ends the process, None for one that is not there."""
     asked = "".join(
         json.dumps([call.name, [written_argument(each) for each in call.arguments]]) + "\n" for call in calls
@@ -46,7 +47,7 @@ def answers(library: Path, calls: Sequence[Call]) -> list[object]:
     first = 0
     while first < len(calls):
         done = subprocess.run(
-            [sys.executable, "-m", "real_libraries.asking", str(library), str(first)],
+            [sys.executable, "-m", "real_libraries.asking", str(library), module, str(first)],
             input=asked,
             capture_output=True,
             text=True,
@@ -59,10 +60,15 @@ def answers(library: Path, calls: Sequence[Call]) -> list[object]:
             break
         if done.returncode > 0:
             raise AssertionError(done.stderr)
-        first = max((at for at in found if at >= first), default=first - 1) + 1
+        first = _next(calls, found, first)
         found[first] = CRASHED
         first += 1
     return [found[at] for at in range(len(calls))]
+
+
+def _next(calls: Sequence[Call], found: Mapping[int, object], first: int) -> int:
+    """The call that ended the process: the first one that was made and not answered."""
+    return next(at for at in range(first, len(calls)) if at not in found)
 
 
 def table(verdicts: Sequence[Verdict]) -> Mapping[str, Counter[str]]:

@@ -1,4 +1,4 @@
-"""A private `/sys` for each test, and the table of answers at the end."""
+"""A private `/sys` and `/dev` for each test, and the tables of answers at the end."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from builders import mthreads_tree, mtml_twin, mxsml_twin
 from builders.metax_tree import MetaxTree
-from builders.mxsml_twin import SOURCES
+from builders.mtml_twin import Machine
 from builders.native import shared_object
 from tangram.drivers.mxsml.driver import MxsmlDriver
 from tangram.drivers.mxsml.settings import Settings
 
 REAL = "TANGRAM_REAL_MXSML"
+REAL_MTML = "TANGRAM_REAL_MTML"
 SYSFS = Path("/sys")
-TABLE = pytest.StashKey[dict[str, Counter[str]]]()
+DEV = Path("/dev")
+STAYS_LOADED = "-Wl,-z,nodelete"
+"""As both vendors' libraries do."""
+TABLES = pytest.StashKey[dict[str, dict[str, Counter[str]]]]()
 
 Grow = Callable[[MetaxTree], None]
+Show = Callable[[Machine], None]
 
 
 @pytest.fixture(scope="session")
 def twin() -> Path:
-    return shared_object(SOURCES, "libmxsml.so", flags=("-Wl,-z,nodelete",))
+    return shared_object(mxsml_twin.SOURCES, "libmxsml.so", flags=(STAYS_LOADED,))
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +45,24 @@ def library(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(request.param)
 
 
+@pytest.fixture(scope="session")
+def twin_mtml() -> Path:
+    return mtml_twin.twin_library(flags=(STAYS_LOADED,))
+
+
+@pytest.fixture(scope="session")
+def real_mtml() -> Path:
+    return Path(os.environ[REAL_MTML])
+
+
+@pytest.fixture(params=["real_mtml", "twin_mtml"])
+def mtml(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture
 def grow(tmp_path: Path) -> Grow:
-    """Show another machine."""
+    """Show another machine with MetaX cards."""
 
     def grown(tree: MetaxTree) -> None:
         for folder in ("bus", "class", "devices"):
@@ -51,8 +73,32 @@ def grow(tmp_path: Path) -> Grow:
 
 
 @pytest.fixture
+def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Show]:
+    """Show another machine with Moore Threads cards, to the library and to the twin."""
+    numbers = count()
+
+    def hide() -> None:
+        for path in DEV.glob("mtgpu.*"):
+            path.unlink()
+        for folder in (DEV / "dri", SYSFS / "bus", SYSFS / "devices"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def shown(machine: Machine) -> None:
+        hide()
+        folder = tmp_path / f"machine-{next(numbers)}"
+        folder.mkdir()
+        tree = mthreads_tree.grow(machine, folder)
+        shutil.copytree(tree.sys, SYSFS, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(tree.dev, DEV, dirs_exist_ok=True)
+        monkeypatch.setenv(mtml_twin.VARIABLE, str(mtml_twin.Twin(tmp_path, machine).file))
+
+    yield shown
+    hide()
+
+
+@pytest.fixture
 def opened(library: Path, tmp_path: Path) -> Iterator[Callable[[], MxsmlDriver]]:
-    """Drivers over the library, closed at the end."""
+    """Drivers over MetaX's library, closed at the end."""
     drivers: list[MxsmlDriver] = []
 
     def open_one() -> MxsmlDriver:
@@ -68,14 +114,12 @@ def opened(library: Path, tmp_path: Path) -> Iterator[Callable[[], MxsmlDriver]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[TABLE] = {}
+    config.stash[TABLES] = {}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    rows = config.stash[TABLE]
-    if not rows:
-        return
-    terminalreporter.section("the vendor's library beside its twin")
-    for name, words in sorted(rows.items()):
-        said = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
-        terminalreporter.line(f"  mxSml{name:<34} {said}")
+    for prefix, rows in config.stash[TABLES].items():
+        terminalreporter.section(f"lib{prefix.lower()} of the vendor beside its twin")
+        for name, words in sorted(rows.items()):
+            counted = ", ".join(f"{number} {word}" for word, number in sorted(words.items()))
+            terminalreporter.line(f"  {prefix}{name:<34} {counted}")

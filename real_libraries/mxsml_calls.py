@@ -7,45 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ctypes import Structure, c_char, c_int, c_uint, c_uint64
-from typing import NamedTuple
 
+from real_libraries.questions import Call, InOut, Library, Out
 from tangram.drivers.mxsml import layouts
+from tangram.drivers.mxsml.functions import PREFIX
 
 DEVICES = (0, 1, 2, 3, 4, 7, 9, 100, 4096)
 SLICES = (0, 1, 3, 15, 16, 99)
 TEXT = 128
-
-
-class Out(NamedTuple):
-    """Memory for an answer: records of a name in `RECORDS`, so many of them."""
-
-    record: str
-    times: int = 1
-
-
-class InOut(NamedTuple):
-    """A number that goes in as room and comes back as a count or a size."""
-
-    value: int
-
-
-class Text(NamedTuple):
-    """A text that goes in."""
-
-    text: bytes
-
-
-Argument = int | Out | InOut | Text
-
-
-class Call(NamedTuple):
-    name: str
-    arguments: tuple[Argument, ...] = ()
-
-    @property
-    def label(self) -> str:
-        words = [str(each) for each in self.arguments if isinstance(each, int)]
-        return f"{self.name}({', '.join(words)})"
 
 
 def questions() -> Iterator[Call]:
@@ -130,3 +99,4 @@ _PROCESSES = {
     "GetSingleGpuProcess_v2": layouts.ProcessRecord2,
     "GetSingleGpuProcess_v3": layouts.ProcessRecord3,
 }
+LIBRARY = Library(PREFIX, RECORDS, Call("InitWithFlags", (1,)))

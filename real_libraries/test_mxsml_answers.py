@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from builders.metax_tree import MetaxTree
+from real_libraries import mxsml_calls
 from real_libraries.comparing import REPOSITORY, compared, table
-from real_libraries.conftest import TABLE, Grow
+from real_libraries.conftest import TABLES, Grow
 from real_libraries.scenes import FOUR, MESH, PROCESSES, SCENES
 from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
 
@@ -24,8 +25,8 @@ def test_both_answer_the_same(
     scene: str, grow: Grow, real: Path, twin: Path, request: pytest.FixtureRequest
 ) -> None:
     grow(SCENES[scene])
-    verdicts = compared(real, twin)
-    rows = request.config.stash[TABLE]
+    verdicts = compared(real, twin, mxsml_calls)
+    rows = request.config.stash[TABLES].setdefault(PREFIX, {})
     for name, words in table(verdicts).items():
         rows[name] = rows.get(name, type(words)()) + words
     strange = [each for each in verdicts if each.word in ("different", "ends the process")]

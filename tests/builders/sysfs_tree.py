@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -74,4 +75,5 @@ class Tree:
     @staticmethod
     def _link(link: Path, target: Path) -> None:
         link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(target)
+        # As the kernel's are, so that the tree may be moved.
+        link.symlink_to(os.path.relpath(target, link.parent))

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from e2e.admission_kit import ADMISSION, Court, own_court
-from e2e.scheduling_kit import NOBODY, Load, bind, fleet_pod, poll_until, refusal, remove
+from e2e.scheduling_kit import NOBODY, Load, bind, fleet_pod, poll_until, refusal
 from testbed.api import ApiRefused, Object, path_of
 from testbed.certificates import Authority
 from testbed.cluster import Cluster
@@ -194,30 +194,30 @@ async def test_a_rule_for_pods_sees_no_binding_and_no_status_each_needs_a_rule_o
         assert {review.resource for review in court.webhook.reviews(hook)} == {door}
 
 
-async def _by_creation(court: Court, mark: dict[str, str]) -> None:
-    made = fleet_pod("made", scheduler=NOBODY)
+async def _by_creation(court: Court, pod: str, mark: dict[str, str]) -> None:
+    made = fleet_pod(f"{pod}-made", scheduler=NOBODY)
     made["metadata"] |= {"namespace": court.namespace, "annotations": mark}
     await court.api.create(made)
 
 
-async def _by_update(court: Court, mark: dict[str, str]) -> None:
-    await court.api.patch(court.path("there"), {"metadata": {"annotations": mark}})
+async def _by_update(court: Court, pod: str, mark: dict[str, str]) -> None:
+    await court.api.patch(court.path(pod), {"metadata": {"annotations": mark}})
 
 
-async def _by_status(court: Court, mark: dict[str, str]) -> None:
-    await court.api.patch(court.path("there") + "/status", {"metadata": {"annotations": mark}})
+async def _by_status(court: Court, pod: str, mark: dict[str, str]) -> None:
+    await court.api.patch(court.path(pod) + "/status", {"metadata": {"annotations": mark}})
 
 
-async def _by_binding(court: Court, mark: dict[str, str]) -> None:
-    await bind(court.api, "there", NODE, Load(annotations=mark), namespace=court.namespace)
+async def _by_binding(court: Court, pod: str, mark: dict[str, str]) -> None:
+    await bind(court.api, pod, NODE, Load(annotations=mark), namespace=court.namespace)
 
 
-async def _by_old_binding(court: Court, mark: dict[str, str]) -> None:
-    body = binding("there", NODE, annotations=mark)
+async def _by_old_binding(court: Court, pod: str, mark: dict[str, str]) -> None:
+    body = binding(pod, NODE, annotations=mark)
     await court.api.call("POST", f"/api/v1/namespaces/{court.namespace}/bindings", body)
 
 
-WAYS: dict[str, Callable[[Court, dict[str, str]], Awaitable[None]]] = {
+WAYS: dict[str, Callable[[Court, str, dict[str, str]], Awaitable[None]]] = {
     "create": _by_creation,
     "update": _by_update,
     "status": _by_status,
@@ -253,7 +253,7 @@ async def test_a_policy_on_pods_alone_leaves_three_other_ways_to_write_an_annota
 
     async def refused(way: str) -> bool:
         try:
-            await WAYS[way](court, mark)
+            await WAYS[way](court, f"by-{way}", mark)
         except ApiRefused as told:
             if "ours to write" not in told.message:
                 raise
@@ -277,10 +277,9 @@ async def test_a_policy_on_pods_alone_leaves_three_other_ways_to_write_an_annota
         await poll_until(in_force, what="the policy's coming into force")
         outcome: dict[str, bool] = {}
         for way in WAYS:
-            await court.create("there")
+            # A pod of its own for each: kwok deletes by name, also a pod that came in the place of one that ended.
+            await court.create(f"by-{way}")
             outcome[way] = await refused(way)
-            # The next one gets a pod that nobody has bound or written on.
-            await remove(court.cluster, ["there"], namespace=name)
     finally:
         for kind in kinds:
             await court.api.delete(path_of(kind, name, version=ADMISSION))

@@ -50,7 +50,8 @@ class Driver(Protocol):
     ) -> Slice:
         """Make a slice. Refuses what the kernel would round or overcommit.
 
-        An online one may suspend the others of its card. Whatever fails on the way, no slice is left behind.
+        An online one may suspend the others of its card, and may have 0 % of compute. Whatever fails on the way, no
+        slice is left behind.
         """
         ...
 

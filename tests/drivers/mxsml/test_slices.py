@@ -165,7 +165,25 @@ def test_a_name_is_kept_whole_or_refused(name: str) -> None:
 def test_a_share_that_is_no_percentage_is_refused(cores: int, two: Twin) -> None:
     driver = two.driver()
     refused(Kind.INVALID, lambda: driver.create_slice(FIRST, memory=GIB4, cores=cores))
-    refused(Kind.INVALID, lambda: driver.resize_slice(FIRST, 0, cores=cores))
+    driver.create_slice(FIRST, memory=GIB4, cores=7)
+    assert "take 1 to 100" in refused(Kind.INVALID, lambda: driver.resize_slice(FIRST, 0, cores=cores))
+    assert [each.cores for each in driver.slices(FIRST)] == [7]
+
+
+def test_an_online_slice_needs_no_compute_on_a_card_sold_to_the_last_percent(two: Twin) -> None:
+    driver = two.driver()
+    driver.create_slice(FIRST, memory=GIB4, cores=100)
+    made = driver.create_slice(FIRST, memory=GIB4, cores=0, name="first", online=True)
+    assert (made.cores, made.online, made.name) == (0, True, "first")
+    assert driver.resize_slice(FIRST, made.id, memory=from_gib(8)).cores == 0
+    assert driver.resize_slice(FIRST, made.id, cores=0).cores == 0
+    assert driver.room(FIRST).cores == 0
+    for cores in (-1, 101):
+        said = refused(
+            Kind.INVALID,
+            lambda cores=cores: driver.create_slice(FIRST, memory=GIB4, cores=cores, online=True),
+        )
+        assert "take 0 to 100" in said
 
 
 def test_the_longest_name_is_kept_whole(two: Twin) -> None:

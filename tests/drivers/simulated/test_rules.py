@@ -49,6 +49,19 @@ def test_a_slice_that_cannot_be_is_refused(memory: Bytes, cores: int, name: str,
     assert driver.slices(first(driver)) == ()
 
 
+def test_an_online_slice_needs_no_compute_on_a_card_sold_to_the_last_percent() -> None:
+    driver = make_driver(SLICED)
+    card = first(driver)
+    driver.create_slice(card, memory=from_gib(8), cores=100)
+    made = driver.create_slice(card, memory=from_gib(8), cores=0, online=True)
+    assert (made.cores, made.online) == (0, True)
+    assert driver.resize_slice(card, made.id, memory=from_gib(4)).cores == 0
+    with refusal(Kind.INVALID, "ask for 0 to 100"):
+        driver.create_slice(card, memory=from_gib(8), cores=-1, online=True)
+    with refusal(Kind.INVALID, "ask for 1 to 100"):
+        driver.resize_slice(card, 0, cores=0)
+
+
 def test_a_card_has_sixteen_slices_and_no_more() -> None:
     driver = make_driver(SLICED)
     for number in range(16):

@@ -10,6 +10,7 @@ from builders.agent_runs import GPU, MT_CORE, MT_MEMORY, SGPU, AgentRun, agent_o
 from builders.api_server import Object
 from builders.waiting import until
 from tangram.units.memory import from_gib
+from tangram.vendors.metax.names import APP_CLASS
 from tangram.wire.hami import METAX_SLICE_ALLOCATED, MTHREADS_ALLOCATED
 
 SLICED = {"product": "C500", "count": 2, "sliced": True}
@@ -44,6 +45,17 @@ async def test_a_slice_is_made_as_promised_and_the_container_learns_its_name() -
         card = next(each for each in run.driver.world.devices() if each.uuid == run.uuids[1])
         assert nodes == list(card.nodes.all)
         assert env["METAX_SGPUS"] == f"sgpu={card.bdf}#{part.id};compute=25;vram=4096;alias={part.name}"
+
+
+async def test_an_online_pod_starts_on_a_card_whose_compute_is_all_sold() -> None:
+    async with agent_on(SLICED, mode=MODE) as run:
+        await run.offered(SGPU, 32)
+        for name, cores, app_class in (("batch", 100, "offline"), ("web", 30, "online")):
+            asked = pod(name, slice_limits(4, cores), annotations={APP_CLASS: app_class})
+            made = run.api.bind(asked, allocated([(run.uuids[0], 4096, cores)]))
+            await run.pods.run(made)
+        assert sorted((part.cores, part.online) for part in run.slices()) == [(0, True), (100, False)]
+        assert "compute=0;vram=4096;" in run.edits_of(made)[0]["METAX_SGPUS"]
 
 
 async def test_sixteen_pods_at_once_each_get_their_own_slice_and_a_gone_pod_leaves_nothing() -> None:

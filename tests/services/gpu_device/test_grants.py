@@ -14,6 +14,7 @@ from tangram.services.gpu_device.grants import (
     Injection,
     metax_slice_edits,
     mthreads_slice_edits,
+    own_part,
     slice_name,
     slice_wishes,
     whole_edits,
@@ -62,9 +63,23 @@ def test_two_shares_of_one_card_are_one_slice_of_both() -> None:
     assert (wish.memory, wish.cores) == (from_gib(6), 15)
 
 
-def test_a_slice_has_one_percent_at_least_and_is_online_where_asked() -> None:
-    (wish,) = slice_wishes(UID, [shares("main", (A, 4, 0))], online=True)
-    assert (wish.cores, wish.online) == (1, True)
+@pytest.mark.parametrize(
+    ("cores", "online", "made_with"), [(0, False, 1), (30, False, 30), (0, True, 0), (30, True, 0)]
+)
+def test_a_slice_has_one_percent_at_least_but_an_online_one_reserves_none(
+    cores: int,
+    online: bool,  # noqa: FBT001 - a column of the table
+    made_with: int,
+) -> None:
+    (wish,) = slice_wishes(UID, [shares("main", (A, 4, cores))], online=online)
+    assert (wish.cores, wish.online) == (made_with, online)
+
+
+@pytest.mark.parametrize("made_with", [0, 1])
+def test_an_online_container_learns_of_the_compute_its_slice_was_made_with(made_with: int) -> None:
+    made = GrantedSlice(card=A, id=2, name="tangram-a", memory=from_gib(8), cores=made_with)
+    (own,) = own_part(shares("main", (A, 4, 30)), [made], online=True)
+    assert (own.memory, own.cores) == (from_gib(4), made_with)
 
 
 def test_no_shares_are_no_slices() -> None:

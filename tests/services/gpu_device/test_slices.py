@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.mxsml_twin import RULES, SYSFS, Twin, c500
 from builders.simulated import make_driver
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.simulated.description import Fault
@@ -17,7 +19,7 @@ from tangram.model.grants import GrantedSlice, SliceWish
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.slices import Slices
 from tangram.units.ids import CardUuid
-from tangram.units.memory import from_gib
+from tangram.units.memory import Bytes, from_gib
 
 
 class Cards:
@@ -62,6 +64,74 @@ async def test_a_slice_of_another_size_is_resized_and_keeps_its_number() -> None
     (large,) = await cards.ensure(cards.wish("a", 8, 20))
     assert (large.id, large.memory, large.cores) == (small.id, from_gib(8), 20)
     assert cards.done == ["slice-made", "slice-resized"]
+
+
+class OlderKernel(SimulatedDriver):
+    """Refuses a slice without compute as the library does when the kernel refuses the write."""
+
+    def create_slice(
+        self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
+    ) -> Slice:
+        self._refuse_none(cores)
+        return super().create_slice(uuid, memory=memory, cores=cores, name=name, online=online)
+
+    def resize_slice(
+        self, uuid: CardUuid, slice_id: int, *, memory: Bytes | None = None, cores: int | None = None
+    ) -> Slice:
+        self._refuse_none(cores)
+        return super().resize_slice(uuid, slice_id, memory=memory, cores=cores)
+
+    @staticmethod
+    def _refuse_none(cores: int | None) -> None:
+        if cores == 0:
+            raise DriverError(Kind.FAILED, "a sysfs file could not be written", vendor_code=5)
+
+
+async def test_an_online_slice_starts_on_a_card_whose_compute_is_all_sold() -> None:
+    cards = Cards()
+    await cards.ensure(cards.wish("all", 4, 100))
+    (made,) = await cards.ensure(cards.wish("web", 4, 0, online=True))
+    assert made.cores == 0
+    assert [(part.cores, part.online) for part in cards.on()] == [(100, False), (0, True)]
+
+
+async def test_an_online_slice_starts_over_the_vendors_library_where_all_compute_is_sold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(RULES, "")
+    monkeypatch.setenv(SYSFS, "")
+    driver = Twin(tmp_path, c500(1)).driver()
+    (card,) = (device.uuid for device in driver.devices())
+    try:
+        driver.create_slice(card, memory=from_gib(4), cores=100)
+        wish = SliceWish(card=card, name="tangram-web", memory=from_gib(4), cores=0, online=True)
+        slices = Slices(Hardware(lambda: driver))
+        (made,) = await slices.ensure([wish], None, _no_room)
+        assert await slices.ensure([wish], None, _no_room) == (made,)
+        assert made.cores == 0
+        assert [each.cores for each in driver.slices(card)] == [100, 0]
+    finally:
+        driver.close()
+
+
+async def _no_room(_card: CardUuid) -> Collection[str]:
+    return ()
+
+
+async def test_an_online_slice_has_one_percent_where_the_kernel_driver_refuses_none() -> None:
+    cards = Cards()
+    cards.driver = OlderKernel(cards.driver.world)
+    (made,) = await cards.ensure(cards.wish("web", 4, 0, online=True))
+    assert made.cores == 1
+    (again,) = await cards.ensure(cards.wish("web", 4, 0, online=True))
+    assert again == made
+    assert cards.done == ["slice-made"]
+    with pytest.raises(DriverError):
+        await cards.ensure(cards.wish("late", 4, 100))
+    await cards.ensure(cards.wish("rest", 4, 99))
+    with pytest.raises(DriverError, match=r"1 % of compute .* with 0 % of compute was refused") as full:
+        await cards.ensure(cards.wish("web2", 4, 0, online=True))
+    assert full.value.kind is Kind.FULL
 
 
 async def test_a_full_card_is_made_room_on_from_what_is_over() -> None:

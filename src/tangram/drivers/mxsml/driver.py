@@ -105,7 +105,7 @@ class MxsmlDriver:
         self, uuid: CardUuid, *, memory: Bytes, cores: int, name: str = "", online: bool = False
     ) -> Slice:
         slicing.check_memory(memory)
-        slicing.check_cores(cores)
+        slicing.check_cores(cores, online=online)
         slicing.check_name(name)
 
         def work(binding: Binding, seen: Sighting) -> Slice:
@@ -118,8 +118,6 @@ class MxsmlDriver:
     ) -> Slice:
         if memory is not None:
             slicing.check_memory(memory)
-        if cores is not None:
-            slicing.check_cores(cores)
         return self._change(
             uuid,
             lambda binding, seen: slicing.resize(binding, seen, slice_id, memory=memory, cores=cores),

@@ -35,10 +35,12 @@ def check_memory(memory: Bytes) -> None:
         )
 
 
-def check_cores(cores: int) -> None:
-    """Refuse a share that is no percentage."""
-    if not 1 <= cores <= ALL_CORES:
-        raise _invalid(f"a slice of {cores} % of a card's compute cannot be made; take 1 to {ALL_CORES}")
+def check_cores(cores: int, *, online: bool = False) -> None:
+    """Refuse a share that is no percentage. Online slices need none: they take precedence and reserve nothing."""
+    least = 0 if online else 1
+    if not least <= cores <= ALL_CORES:
+        kind = "an online slice" if online else "a slice"
+        raise _invalid(f"{kind} of {cores} % of a card's compute cannot be made; take {least} to {ALL_CORES}")
 
 
 def check_name(name: str) -> None:
@@ -90,6 +92,8 @@ def resize(
 ) -> Slice:
     """Change quotas; when the second change fails the first is taken back."""
     before = existing(binding, seen, slice_id)
+    if cores is not None:
+        check_cores(cores, online=before.online is True)
     wanted = before.memory if memory is None else memory
     share = before.cores if cores is None else cores
     used = known(before.memory_used, Bytes(0))

@@ -1,7 +1,8 @@
 """What a MetaX card allows: its slices, its policy, its virtual functions.
 
-Slices are at most 16, their memory comes in steps of 128 MiB, and their compute is a percentage. The kernel keeps one
-number for the compute that is left, whatever the policy, so the percentages of a card never add up to more than 100.
+Slices are at most 16, their memory comes in steps of 128 MiB, and their compute is a percentage, which only online
+ones may have 0 of. The kernel keeps one number for the compute that is left, whatever the policy, so the percentages of
+a card never add up to more than 100.
 A policy is the card's, not the slice's: it changes only while the card has no slices.
 """
 
@@ -53,7 +54,7 @@ def create(
     if WHOLE in state.holders:
         raise refused(Kind.BUSY, spec, "a process has all of it", "end it first")
     _check_memory(spec, memory)
-    _check_cores(spec, cores)
+    _check_cores(spec, cores, online=online)
     _check_name(spec, name)
     left = room(spec, state)
     if not left.slots:
@@ -83,7 +84,7 @@ def resize(
         cores=before.cores if cores is None else cores,
     )
     _check_memory(spec, after.memory)
-    _check_cores(spec, after.cores)
+    _check_cores(spec, after.cores, online=after.online)
     holder = state.holders.get(slice_id)
     if holder is not None and holder.memory > after.memory:
         why = f"slice {slice_id} uses {memory_text(holder.memory)}"
@@ -169,10 +170,11 @@ def _check_memory(spec: CardSpec, memory: Bytes) -> None:
         raise refused(Kind.INVALID, spec, why, "ask for a multiple of 128 MiB")
 
 
-def _check_cores(spec: CardSpec, cores: int) -> None:
-    if not 1 <= cores <= MOST_CORES:
-        why = f"a slice with {cores} % of compute cannot be made"
-        raise refused(Kind.INVALID, spec, why, f"ask for 1 to {MOST_CORES}")
+def _check_cores(spec: CardSpec, cores: int, *, online: bool) -> None:
+    least = 0 if online else 1
+    if not least <= cores <= MOST_CORES:
+        why = f"{'an online slice' if online else 'a slice'} with {cores} % of compute cannot be made"
+        raise refused(Kind.INVALID, spec, why, f"ask for {least} to {MOST_CORES}")
 
 
 def _check_name(spec: CardSpec, name: str) -> None:

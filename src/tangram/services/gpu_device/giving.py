@@ -34,7 +34,7 @@ from tangram.services.gpu_device.grants import Edits, Injection
 from tangram.services.gpu_device.guard import check, check_whole
 from tangram.services.gpu_device.identify import identify, only_name
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
-from tangram.services.gpu_device.records import Inventory, Late, Starting
+from tangram.services.gpu_device.records import BoundPod, Inventory, Late, Starting
 from tangram.services.gpu_device.refusing import Refused, driver_refusal
 from tangram.services.gpu_device.resources import CARRIERS, SLOTS, WHOLE, unit_uuid
 from tangram.services.gpu_device.slices import Slices
@@ -134,9 +134,10 @@ class Giving:
             return Given(starting=starting, cards=cards)
         with self._timed("sliced"):
             shares, slices = await self.sliced(starting, inventory)
+        _, online = _manner(starting.bound)
         for mine in shares:
             cards = tuple(dict.fromkeys(share.card for share in mine.shares))
-            own = grants.own_part(mine, slices)
+            own = grants.own_part(mine, slices, online=online)
             edits = self.slice_edits(starting, inventory, mine, own)
             self._deliver(starting, sight, mine.name, edits, cards=cards, slices=own)
         self._pods.keep(starting.bound)
@@ -152,7 +153,7 @@ class Giving:
             raise Refused(shares, bound.pod.ref)
         if SLOTS[starting.resource] is not Vendor.METAX:
             return shares, ()
-        policy, online = _manner(bound.holds if isinstance(bound.holds, Tenant) else None)
+        policy, online = _manner(bound)
         # Init containers that are over need nothing any more, and what they had may be somebody else's by now.
         needed = [each for each in shares if each.role is not Role.INIT or not bound.pod.init_done] or shares
         wishes = grants.slice_wishes(bound.kubelet_uid, needed, online=online)
@@ -328,9 +329,10 @@ class Giving:
             raise Refused(refusing.grant_changed(container), pod.ref) from None
 
 
-def _manner(tenant: Tenant | None) -> tuple[QosPolicy | None, bool]:
-    """The policy a card must run for this tenant, and whether its slices go first."""
-    if tenant is None:
+def _manner(bound: BoundPod) -> tuple[QosPolicy | None, bool]:
+    """The policy a card must run for this pod, and whether its slices go first."""
+    tenant = bound.holds
+    if not isinstance(tenant, Tenant):
         return None, False
     return tenant.qos, tenant.app_class is AppClass.ONLINE
 

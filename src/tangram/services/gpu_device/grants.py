@@ -61,7 +61,7 @@ def slice_wishes(
     """The slices that must exist before any of these containers starts; they share the kubelet's ids."""
     peak: dict[CardUuid, tuple[int, int]] = {}
     for container in shares:
-        for card, (memory, cores) in slice_sizes(container).items():
+        for card, (memory, cores) in slice_sizes(container, online=online).items():
             most_memory, most_cores = peak.get(card, (0, 0))
             peak[card] = (max(memory, most_memory), max(cores, most_cores))
     # Named after the last: it is the one that stays, while slices of init containers go when they are over.
@@ -72,24 +72,34 @@ def slice_wishes(
     )
 
 
-def slice_sizes(container: ContainerShares) -> dict[CardUuid, tuple[int, int]]:
+def slice_sizes(container: ContainerShares, *, online: bool = False) -> dict[CardUuid, tuple[int, int]]:
     """Bytes and percent of the slice that one container needs on each card.
 
-    Memory is rounded down to what the kernel can make, so never more than was promised. A slice has one percent at
-    least: the kernel knows none without compute, and online ones ask for none.
+    Memory is rounded down to what the kernel can make, so never more than was promised. Online slices reserve no
+    compute, whatever was asked: the scheduler charges them none, and places them on cards of which all is sold. Every
+    other slice has one percent at least.
     """
     sizes: dict[CardUuid, tuple[int, int]] = {}
     for share in container.shares:
         memory, cores = sizes.get(share.card, (0, 0))
         sizes[share.card] = (memory + share.memory, cores + share.cores)
-    return {card: (whole_steps(memory), max(1, cores)) for card, (memory, cores) in sizes.items()}
+    return {
+        card: (whole_steps(memory), 0 if online else max(1, cores)) for card, (memory, cores) in sizes.items()
+    }
 
 
-def own_part(container: ContainerShares, slices: Sequence[GrantedSlice]) -> tuple[GrantedSlice, ...]:
-    """One container's slices as it is told of them: its own size, though one may be larger for another's sake."""
-    sizes = slice_sizes(container)
+def own_part(
+    container: ContainerShares, slices: Sequence[GrantedSlice], *, online: bool = False
+) -> tuple[GrantedSlice, ...]:
+    """One container's slices as it is told of them: its own size, though one may be larger for another's sake.
+
+    The compute of online ones is what they were made with: one percent where the driver refuses none.
+    """
+    sizes = slice_sizes(container, online=online)
     return tuple(
-        msgspec.structs.replace(part, memory=Bytes(sizes[part.card][0]), cores=sizes[part.card][1])
+        msgspec.structs.replace(
+            part, memory=Bytes(sizes[part.card][0]), cores=part.cores if online else sizes[part.card][1]
+        )
         for part in slices
         if part.card in sizes
     )

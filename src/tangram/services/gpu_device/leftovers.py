@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tangram.model.allocations import Tenant
+from tangram.model.cards import AppClass
 from tangram.model.grants import Grant
 from tangram.model.pods import Role
 from tangram.services.gpu_device.grants import slice_name, slice_sizes
@@ -84,7 +85,7 @@ def sizes_after_init(pods: Iterable[BoundPod]) -> dict[tuple[CardUuid, str], tup
                 ((card, slice_name(bound.kubelet_uid, each.name)), size)
                 for each in containers
                 if each.role is not Role.INIT
-                for card, size in slice_sizes(each).items()
+                for card, size in slice_sizes(each, online=bound.holds.app_class is AppClass.ONLINE).items()
             )
     return sizes
 

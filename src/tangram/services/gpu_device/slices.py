@@ -24,6 +24,7 @@ from tangram.units.na import NotAvailable
 log = logging.getLogger("tangram.gpu-device")
 
 Counted = Callable[[str], None]
+_MAY_MEAN_NO_ZERO = (Kind.INVALID, Kind.NOT_SUPPORTED, Kind.FAILED)
 
 
 class _OtherPolicy(Exception):  # noqa: N818 - says what is the case
@@ -174,14 +175,43 @@ def _found_or_made(
                 driver.set_policy(wish.card, policy)
             elif only_under_it:
                 return None
-        made = driver.create_slice(
-            wish.card, memory=wish.memory, cores=wish.cores, name=wish.name, online=wish.online
+        made = _with_compute(
+            wish,
+            lambda cores: driver.create_slice(
+                wish.card, memory=wish.memory, cores=cores, name=wish.name, online=wish.online
+            ),
         )
         return made, "slice-made"
     if (mine.memory, mine.cores) == (wish.memory, wish.cores):
         return mine, ""
-    resized = driver.resize_slice(wish.card, mine.id, memory=wish.memory, cores=wish.cores)
-    return resized, "slice-resized"
+    resized = _with_compute(
+        wish, lambda cores: driver.resize_slice(wish.card, mine.id, memory=wish.memory, cores=cores)
+    )
+    unchanged = (resized.memory, resized.cores) == (mine.memory, mine.cores)
+    return resized, "" if unchanged else "slice-resized"
+
+
+def _with_compute(wish: SliceWish, change: Callable[[int], Slice]) -> Slice:
+    """The slice with the compute that is wished; with 1 % where that is none and the kernel driver refuses none.
+
+    Which of its releases refuse it is not published, and a refused write has no code of its own, so one more attempt
+    tells. Where that fails too, a person reads both reasons.
+    """
+    try:
+        return change(wish.cores)
+    except DriverError as refusal:
+        if wish.cores or refusal.kind not in _MAY_MEAN_NO_ZERO:
+            raise
+        try:
+            return change(1)
+        except DriverError as error:
+            raise DriverError(
+                error.kind,
+                f"{error.sentence}; and an online slice with 0 % of compute was refused: {refusal.sentence}",
+                call=error.call,
+                vendor_code=error.vendor_code,
+                vendor_text=error.vendor_text,
+            ) from refusal
 
 
 def _granted(part: Slice) -> GrantedSlice:

@@ -157,9 +157,12 @@ class Tidying:
         sizes = sizes_after_init(self._pods.all())
         for part in present:
             size = sizes.get((part.card, part.name))
-            if size is None or (part.memory, part.cores) == size:
+            if size is None:
                 continue
-            memory, cores = size
+            # Online slices need no compute and keep what they were made with.
+            memory, cores = size[0], size[1] or part.cores
+            if (part.memory, part.cores) == (memory, cores):
+                continue
             try:
                 await self._hardware.ask(
                     "shrinking a slice",

@@ -61,6 +61,9 @@ STRICTER: dict[str, tuple[Code, str]] = {
 }
 """Pods that Koordinator places (some on Moore Threads' nodes only, where it has no adapter) and we refuse."""
 
+BELOW_ONE_STEP = {"core memory 1Mi", "core memory 5000k"}
+"""Stricter on MetaX's cards, sliced in steps of 128 MiB: koord-scheduler places it and the card refuses it."""
+
 NO_SUCH_SIZE = (Code.MEMORY_NOT_A_TIER, "koord-scheduler knows nothing of the sizes of Moore Threads' slices")
 
 UNHEARD = {
@@ -147,7 +150,8 @@ def test_we_take_what_koordinator_takes_unless_we_are_stricter_by_name(
         # What is too large for the node is taken, here and there, and waits.
         assert placed(theirs) or FULL in theirs["message"]
     elif placed(theirs):
-        reason = STRICTER.get(name, NO_SUCH_SIZE)
+        below = node == "mx64" and name in BELOW_ONE_STEP
+        reason = (Code.MEMORY_BELOW_ONE_STEP, "") if below else STRICTER.get(name, NO_SUCH_SIZE)
         assert reason[0] in [refusal.code for refusal in answer.refusals]
         assert reason is not NO_SUCH_SIZE or node == "mt48"
 
@@ -210,7 +214,7 @@ def mib_of_64gib(ask: Ask) -> int:
 
 
 def test_every_named_difference_was_captured() -> None:
-    assert {*STRICTER, COUNTED_AS_NONE}.union(*UNHEARD.values()) <= set(REQUESTS)
+    assert {*STRICTER, *BELOW_ONE_STEP, COUNTED_AS_NONE}.union(*UNHEARD.values()) <= set(REQUESTS)
     assert len(REQUESTS) == 68
 
 

@@ -73,7 +73,7 @@ def test_totals_are_shared_out_over_the_cards(
 
 
 def test_bytes_are_floored_to_mib(admitted: Answer) -> None:
-    assert ask_of(admitted({CORE: "10", MEMORY: "5000k", SGPU: "1"})).memory == from_mib(4)
+    assert ask_of(admitted({CORE: "10", MEMORY: "500000k", SGPU: "1"})).memory == from_mib(476)
 
 
 @pytest.mark.parametrize(
@@ -385,3 +385,35 @@ def test_whole_cards_are_several_cards(admitted: Answer) -> None:
     assert SetAnnotation("mthreads.com/request-gpu-num", "2") in answer.mutations
     assert answer.request is not None
     assert answer.request.one_card
+
+
+@pytest.mark.parametrize("memory", ["1Mi", "100Mi", "134217727"])
+def test_less_than_a_step_of_a_metax_card_is_refused_in_the_word_that_was_read(
+    admitted: Answer, memory: str
+) -> None:
+    code, said = only_refusal(admitted({CORE: "10", MEMORY: memory, SGPU: "1"}))
+    assert code == Code.MEMORY_BELOW_ONE_STEP
+    assert said == (
+        f"container main asks for {MEMORY} '{memory}'; a card is sliced in steps of 128 MiB; write 128Mi or more."
+    )
+
+
+@pytest.mark.parametrize(
+    ("memory", "told"),
+    [
+        ("128Mi", []),
+        ("1Gi", []),
+        ("200Mi", ["so the slice has 128Mi; write 128Mi or 256Mi."]),
+        ("1000M", ["so the slice has 896Mi; write 896Mi or 1024Mi."]),
+    ],
+)
+def test_memory_between_two_steps_of_a_metax_card_is_taken_with_a_caution(
+    admitted: Answer, memory: str, told: list[str]
+) -> None:
+    answer = admitted({CORE: "10", MEMORY: memory, SGPU: "1"})
+    assert ask_of(answer).memory is not None
+    assert [caution.sentence.partition("128 MiB, ")[2] for caution in answer.cautions] == told
+    assert all(
+        caution.sentence.startswith(f"container main asks for {MEMORY} '{memory}'")
+        for caution in answer.cautions
+    )

@@ -109,6 +109,7 @@ def test_what_was_meant_is_offered(admitted: Answer) -> None:
         pytest.param({VMEMORY: "4"}, CautionCode.COMPUTE_DEFAULTS_TO_WHOLE_CARD, id="memory without compute"),
         pytest.param({VCORE: "30"}, CautionCode.MEMORY_DEFAULTS_TO_WHOLE_CARD, id="compute without memory"),
         pytest.param({VCORE: "0", VMEMORY: "4"}, CautionCode.NO_COMPUTE_RESERVED, id="compute of 0"),
+        pytest.param({VCORE: "9", VMEMORY: "200Mi"}, CautionCode.MEMORY_ROUNDED_DOWN, id="between steps"),
     ],
 )
 def test_what_is_rarely_meant_is_taken_with_a_caution(
@@ -126,6 +127,7 @@ def test_what_is_rarely_meant_is_taken_with_a_caution(
         pytest.param({}, id="a card of its own"),
         pytest.param({VCORE: "100"}, id="all compute"),
         pytest.param({VCORE: "50", VMEMORY: "32"}, id="both parts"),
+        pytest.param({VCORE: "50", VMEMORY: "384Mi"}, id="whole steps"),
     ],
 )
 def test_what_is_usually_meant_earns_no_caution(admitted: Answer, limits: dict[str, str]) -> None:

@@ -132,6 +132,9 @@ CAUTIONED: dict[CautionCode, Pod] = {
     CautionCode.MEMORY_DEFAULTS_TO_WHOLE_CARD: pod({**VGPU, "mthreads.com/sgpu-core": "8"}),
     CautionCode.NO_COMPUTE_RESERVED: pod({**VGPU, "mthreads.com/sgpu-memory": "32"}),
     CautionCode.COMPUTE_ROUNDED_UP: pod({**SLICE, **VGPU}),
+    CautionCode.MEMORY_ROUNDED_DOWN: pod(
+        {**SGPU, "metax-tech.com/vcore": "10", "metax-tech.com/vmemory": "200Mi"}
+    ),
     CautionCode.LISTED_IN_BOTH: pod(
         SGPU, notes={"metax-tech.com/use-gpuuuid": "GPU-1,GPU-2", "metax-tech.com/nouse-gpuuuid": "GPU-2"}
     ),

@@ -79,6 +79,7 @@ class CautionCode(StrEnum):
     MEMORY_DEFAULTS_TO_WHOLE_CARD = "memory-defaults-to-whole-card"
     NO_COMPUTE_RESERVED = "no-compute-reserved"
     COMPUTE_ROUNDED_UP = "compute-rounded-up"
+    MEMORY_ROUNDED_DOWN = "memory-rounded-down"
     LISTED_IN_BOTH = "listed-in-both"
     PRODUCT_UNKNOWN = "product-unknown"
     ANNOTATION_WITHOUT_EFFECT = "annotation-without-effect"

@@ -156,12 +156,7 @@ def test_an_exclusive_slice_may_be_the_whole_card() -> None:
 
 @pytest.mark.parametrize("mib", [64, 100])
 def test_less_than_the_metax_kernel_can_make_a_slice_of_is_refused(mib: int) -> None:
-    asked = {
-        "metax-tech.com/sgpu": "1",
-        "koordinator.sh/gpu-core": "10",
-        "koordinator.sh/gpu-memory": f"{mib}Mi",
-    }
-    pod = bound("one", asked, annotations={HAMI_SLICE: f"{uuid(0)},Metax-SGPU,{mib},10:;"})
+    pod = bound("one", limits(), annotations={HAMI_SLICE: f"{uuid(0)},Metax-SGPU,{mib},10:;"})
     assert code_of(judge(starting(pod))) == "memory-impossible"
 
 

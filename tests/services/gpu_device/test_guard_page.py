@@ -80,7 +80,6 @@ def other(*part: int, qos: str = "best-effort", app_class: str = "") -> BoundPod
 SICK = inventory(metax(0, healthy=False))
 MIXED = inventory(metax(0), metax(1, CardMode.WHOLE))
 PER_POD = f'[[{{"uuid":"{uuid(0)}","compute":10,"vRam":4096}}]]'
-SMALL = {"metax-tech.com/sgpu": "1", "koordinator.sh/gpu-core": "10", "koordinator.sh/gpu-memory": "100Mi"}
 
 EXAMPLES: dict[StartCode, tuple[str, Callable[[], object]]] = {
     StartCode.START_WITHOUT_IDS: ("the kubelet names no id", lambda: named(ids=())),
@@ -149,7 +148,7 @@ EXAMPLES: dict[StartCode, tuple[str, Callable[[], object]]] = {
     ),
     StartCode.MEMORY_IMPOSSIBLE: (
         "less than the kernel can make a slice of",
-        lambda: slices(bound("demo", SMALL, annotations={HAMI_SLICE: f"{uuid(0)},Metax-SGPU,100,10:;"})),
+        lambda: slices(bound("demo", limits(), annotations={HAMI_SLICE: f"{uuid(0)},Metax-SGPU,100,10:;"})),
     ),
     StartCode.MEMORY_OVERSOLD: ("an earlier pod has the memory", lambda: slices(ONE, other(0, 62, 10))),
     StartCode.COMPUTE_OVERSOLD: ("an earlier pod has the compute", lambda: slices(ONE, other(0, 4, 95))),

@@ -23,7 +23,7 @@ from tangram.vendors.amounts import (
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.koordinator import mixed_words, read_koordinator
 from tangram.vendors.metax import names
-from tangram.vendors.metax.products import MEMORY_STEP
+from tangram.vendors.metax.products import MEMORY_STEP, whole_steps
 from tangram.vendors.names import KOORDINATOR_MEMORY, KOORDINATOR_RESOURCES
 from tangram.vendors.protocol import Reading
 from tangram.vendors.shapes import above_largest, slice_without_count, whole_and_slice
@@ -31,6 +31,7 @@ from tangram.vendors.wording import asked, sentence
 
 _ALL_COMPUTE = 100
 """Percent of one card."""
+_STEPS = f"a card is sliced in steps of {memory_text(MEMORY_STEP)}"
 _SLICE_WORDS = (names.SGPU, names.VCORE, names.VMEMORY)
 
 _CARDS = Meaning(
@@ -101,7 +102,8 @@ def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Rea
         vocabulary=Vocabulary.METAX,
     )
     # Online slices hold no compute, so none of these surprises can happen to them.
-    return Reading((ask,), cautions=() if online else _surprises(container, compute, memory))
+    surprises = () if online else _surprises(container, compute, memory)
+    return Reading((ask,), cautions=(*surprises, *_rounding(container, names.VMEMORY, memory)))
 
 
 def _compute(container: Container) -> int | Refusal | None:
@@ -125,13 +127,33 @@ def _vmemory(container: Container, largest: Bytes | None) -> Bytes | Refusal | N
         return Refusal(code, sentence(read, error.legal, f"write {error.instead}"), container.name)
     if size > LARGEST_MEMORY:
         return refusal(container, _MEMORY, Code.AMOUNT_TOO_LARGE)
-    if size < MEMORY_STEP:
-        # The card would refuse it when the container starts, and that is too late to write something else.
-        step = memory_text(MEMORY_STEP)
-        legal, instead = f"a card is sliced in steps of {step}", f"write {MEMORY_STEP // MIB}Mi or more"
-        read = asked(container, names.VMEMORY)
-        return Refusal(Code.MEMORY_BELOW_ONE_STEP, sentence(read, legal, instead), container.name)
-    return above_largest(container, names.VMEMORY, size, largest) or size
+    fault = _below_one_step(container, names.VMEMORY, size)
+    return fault or above_largest(container, names.VMEMORY, size, largest) or size
+
+
+def _below_one_step(container: Container, word: str, size: Bytes | None) -> Refusal | None:
+    """Refuse a size that rounds down to nothing: when the container starts it is too late to write another."""
+    if size is None or size >= MEMORY_STEP:
+        return None
+    instead = f"write {_in_mib(MEMORY_STEP)} or more"
+    return Refusal(
+        Code.MEMORY_BELOW_ONE_STEP, sentence(asked(container, word), _STEPS, instead), container.name
+    )
+
+
+def _rounding(container: Container, word: str, size: Bytes | None) -> tuple[Caution, ...]:
+    """A caution about a size between two steps, of which the slice has the lower one."""
+    if size is None or size % MEMORY_STEP == 0:
+        return ()
+    below = whole_steps(size)
+    legal = f"{_STEPS}, so the slice has {_in_mib(below)}"
+    instead = f"write {_in_mib(below)} or {_in_mib(Bytes(below + MEMORY_STEP))}"
+    code = CautionCode.MEMORY_ROUNDED_DOWN
+    return (Caution(code, sentence(asked(container, word), legal, instead), container.name),)
+
+
+def _in_mib(size: Bytes) -> str:
+    return f"{size // MIB}Mi"
 
 
 def _unreadable(container: Container) -> Refusal:
@@ -174,9 +196,11 @@ def _koordinator(container: Container, largest: Bytes | None) -> Reading:
     said = read_koordinator(container, _SLICED_CARDS)
     if isinstance(said, tuple):
         return Reading(refusals=said)
-    too_large = above_largest(container, KOORDINATOR_MEMORY, said.memory, largest)
-    if too_large is not None:
-        return refused(too_large)
+    fault = _below_one_step(container, KOORDINATOR_MEMORY, said.memory) or above_largest(
+        container, KOORDINATOR_MEMORY, said.memory, largest
+    )
+    if fault is not None:
+        return refused(fault)
     ask = Ask(
         vendor=Vendor.METAX,
         kind=AskKind.SLICE,
@@ -186,4 +210,5 @@ def _koordinator(container: Container, largest: Bytes | None) -> Reading:
         cores=said.core_percent,
         vocabulary=Vocabulary.KOORDINATOR,
     )
-    return Reading((ask,), mutations=said.mutations)
+    cautions = _rounding(container, KOORDINATOR_MEMORY, said.memory)
+    return Reading((ask,), mutations=said.mutations, cautions=cautions)

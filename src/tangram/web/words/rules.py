@@ -240,6 +240,7 @@ _CODES: Final[Words] = {
     "rules.code.memory-defaults-to-whole-card": ("Takes all memory of the card", "将占用整卡显存"),
     "rules.code.no-compute-reserved": ("Reserves no compute", "没有预留算力"),
     "rules.code.compute-rounded-up": ("Compute is rounded up", "算力向上取整"),
+    "rules.code.memory-rounded-down": ("Memory is rounded down", "显存向下取整"),
     "rules.code.listed-in-both": ("In both lists", "同时出现在两个列表中"),
     "rules.code.product-unknown": ("Unknown model", "未知的型号"),
     "rules.code.annotation-without-effect": ("Annotation without effect", "注解不起作用"),

@@ -140,8 +140,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     cores: int
     """Percent for MetaX, weight in sixteenths for Moore Threads."""
     uuid: str = ""
-    name: str = ""
-    """What we (or another tool) called it when it was made."""
+    name: Maybe[str] = ""
+    """What we (or another tool) called it when it was made; NA where that cannot be read, which is not having none."""
     minor: Maybe[int] = NA
     online: Maybe[bool] = NA
     memory_used: Maybe[Bytes] = NA

@@ -8,7 +8,7 @@ number. It refuses arithmetic, because a sum over cards that silently leaves one
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 
 class NotAvailable(Enum):
@@ -19,7 +19,7 @@ class NotAvailable(Enum):
     def __str__(self) -> str:
         return "N/A"
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
 

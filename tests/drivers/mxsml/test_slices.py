@@ -86,6 +86,15 @@ def test_a_name_that_cannot_be_read_is_not_taken_for_none(code: int, twin_of: Ma
     assert [each.name for each in driver.slices(FIRST)] == ["web-0", ""]
 
 
+def test_names_are_unknown_and_not_empty_without_the_function_that_reads_them(twin_of: Make) -> None:
+    driver = twin_of(sliced(), left_out=("mxSmlGetSgpuAlias",)).driver()
+    assert [each.name for each in driver.slices(FIRST)] == [NA, NA]
+    assert driver.resize_slice(FIRST, 15, cores=2).name is NA
+    said = refused(Kind.FAILED, lambda: driver.create_slice(FIRST, memory=GIB4, cores=5, name="pod"))
+    assert "should be called 'pod' and its name cannot be read" in said
+    assert [each.id for each in driver.slices(FIRST)] == [3, 15]
+
+
 def test_many_slices_with_names_are_listed_with_them(twin_of: Make) -> None:
     driver = twin_of(c500(1)).driver()
     names = [f"tangram-{at:023d}" for at in range(16)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.hanging import LONG, Fifo, time_is_up_while
-from builders.metax_tree import MetaxTree, TreeCard
+from builders.metax_tree import MetaxTree, TreeCard, TreeSlice
 from builders.sysfs_tree import METAX, S4000, Tree
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.sysfs.driver import Settings, SysfsDriver
@@ -309,3 +309,12 @@ def test_of_two_dies_memory_adds_up_use_is_the_mean_and_the_hotter_one_counts(tm
 def test_a_sliced_card_says_how_much_of_it_can_be_sliced(tmp_path: Path) -> None:
     assert over_tree(tmp_path, C500).devices()[0].sliceable == from_mib(64512)
     assert over_tree(tmp_path, replace(C500, model="native")).devices()[0].sliceable is NA
+
+
+def test_the_name_of_a_slice_that_cannot_be_read_is_not_an_empty_one(tmp_path: Path) -> None:
+    parts = (TreeSlice(0, alias="pod-1.c"), TreeSlice(1), TreeSlice(2, alias="pod-2.c"))
+    driver = over_tree(tmp_path, replace(C500, slices=parts))
+    (unreadable,) = tmp_path.rglob("sgpu2/alias")
+    unreadable.unlink()
+    uuid = driver.devices()[0].uuid
+    assert [each.name for each in driver.slices(uuid)] == ["pod-1.c", "", NA]

@@ -117,7 +117,7 @@ def test_a_slice_says_whose_it_is() -> None:
         resource=SGPU,
         ids=("metax-sgpu-0",),
         cards=(CardUuid(uuid(0)),),
-        slices=(GrantedSlice(card=part.card, id=3, name=part.name, memory=part.memory, cores=25),),
+        slices=(GrantedSlice(card=part.card, id=3, name=str(part.name), memory=part.memory, cores=25),),
     )
     reading = Reading(figures=BUSY, slices=(part, nobodys), at=0.0)
     found = series(inventory(metax(0)), grants=(grant,), readings={CardUuid(uuid(0)): reading})

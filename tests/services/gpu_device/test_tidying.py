@@ -8,6 +8,7 @@ import pytest
 
 from builders.agent_api import pod
 from builders.agent_runs import allocated, slice_limits
+from builders.mxsml_twin import RULES, SYSFS, Twin, c500
 from builders.simulated import ManualClock, make_driver
 from builders.starts import held, noted
 from tangram.drivers.errors import DriverError, Kind
@@ -23,12 +24,13 @@ from tangram.services.gpu_device.grant_files import GrantFiles
 from tangram.services.gpu_device.grants import slice_name
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
+from tangram.services.gpu_device.records import Inventory
 from tangram.services.gpu_device.slices import Slices
 from tangram.services.gpu_device.stock import take_stock
 from tangram.services.gpu_device.tidying import NAMELESS_S, Tidying
 from tangram.units.ids import Namespace, NodeName, PodName, PodUid
 from tangram.units.memory import from_gib
-from tangram.units.na import NA
+from tangram.units.na import NA, known
 from tangram.wire.cdi_grants import grant_text
 from tangram.wire.errors import WireError
 from tangram.wire.kubelet.checkpoint import Checkpoint
@@ -53,14 +55,16 @@ class Node:
             held_as={},
             cordoned=(),
         )
-        hardware = Hardware(lambda: self.driver)
         self.clock = ManualClock()
         self.fresh = True
         self.done: list[str] = []
         self.pods = BoundPods(lambda: inventory, lambda: None)
         self.files = GrantFiles(folder / "cdi")
         self.files.load()
-        self.tidying = Tidying(
+        self.tidying = self.tidying_of(inventory, Hardware(lambda: self.driver), folder)
+
+    def tidying_of(self, inventory: Inventory, hardware: Hardware, folder: Path) -> Tidying:
+        return Tidying(
             stock=lambda: inventory,
             pods=self.pods,
             fresh=lambda: self.fresh,
@@ -96,7 +100,11 @@ class Node:
             cards=(made.card,),
             slices=(
                 GrantedSlice(
-                    card=made.card, id=made.id, name=made.name, memory=made.memory, cores=made.cores
+                    card=made.card,
+                    id=made.id,
+                    name=known(made.name, ""),
+                    memory=made.memory,
+                    cores=made.cores,
                 ),
             ),
         )
@@ -193,6 +201,34 @@ async def test_a_slice_that_was_never_named_goes_after_a_while_unless_it_is_used
     await node.tidying.tidy(NOTHING)
     assert [len(node.driver.world.slices(uuid)) for uuid in node.uuids] == [0, 1]
     assert node.done == ["nameless-removed"]
+
+
+async def test_a_slice_whose_name_cannot_be_read_is_never_taken_for_one_without_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(RULES, "")
+    monkeypatch.setenv(SYSFS, "")
+    node = Node(tmp_path)
+    machine = c500(1).with_slice(0, 3, uuid="s3", alias="tangram-of-a-pod").with_slice(0, 4, uuid="s4")
+    left = {}
+    for missing in ((), ("mxSmlGetSgpuAlias",)):
+        folder = tmp_path / f"without-{len(missing)}"
+        folder.mkdir()
+        driver = Twin(folder, machine, left_out=missing).driver()
+        (card,) = driver.devices()
+        inventory = take_stock(
+            NodeName("n"), [card], {}, LinkReport(), wanted={}, share_count=4, held_as={}, cordoned=()
+        )
+        hardware = Hardware(lambda driver=driver: driver)
+        tidying = node.tidying_of(inventory, hardware, folder)
+        try:
+            for _ in range(3):
+                await tidying.tidy(NOTHING)
+                node.clock.seconds += NAMELESS_S
+            left[missing] = [each.id for each in driver.slices(card.uuid)]
+        finally:
+            driver.close()
+    assert left == {(): [], ("mxSmlGetSgpuAlias",): [3, 4]}
 
 
 async def test_a_slice_stays_while_it_is_not_known_whether_it_is_in_use(

@@ -50,7 +50,7 @@ def tenant_rows(cards: Sequence[CardReport]) -> list[tuple[str, str, str, str, s
                 (
                     number,
                     f"slice {part.id}",
-                    part.name,
+                    str(part.name),
                     f"{cells.size(part.memory_used)} of {cells.size(part.memory)}",
                     cells.compute(part.cores, card.vendor),
                     cells.percent(part.utilisation_percent),

@@ -24,7 +24,7 @@ VERSION: Final = "devices/v1"
 
 class SliceReport(msgspec.Struct, frozen=True, kw_only=True):
     id: int
-    name: str
+    name: Maybe[str]
     uuid: str
     memory: Bytes
     memory_used: Maybe[Bytes]

@@ -13,7 +13,7 @@ from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Slice, SliceRoom
 from tangram.units.memory import KIB, MIB, Bytes
-from tangram.units.na import NA, NotAvailable
+from tangram.units.na import NA, Maybe, NotAvailable
 from tangram.vendors.metax.products import MOST_SLICES
 
 POLICIES = {0: QosPolicy.BEST_EFFORT, 1: QosPolicy.FIXED_SHARE, 2: QosPolicy.BURST_SHARE}
@@ -38,7 +38,7 @@ def listing(binding: Binding, seen: Sighting) -> tuple[Slice, ...]:
 
 
 def read(binding: Binding, seen: Sighting, slice_id: int, users: Users) -> Slice | None:
-    """One slice, or None when there is none of that number. Raises for one whose name cannot be read."""
+    """One slice, or None when there is none of that number. Raises for one whose name the library fails to read."""
     info = binding.record("GetSgpuInfo", seen.number, slice_id, into=SliceInfo)
     if isinstance(info, NotAvailable):
         return None
@@ -63,14 +63,19 @@ def read(binding: Binding, seen: Sighting, slice_id: int, users: Users) -> Slice
     )
 
 
-def _name(binding: Binding, number: int, slice_id: int) -> str:
-    """Its name, empty for a slice without one. Raises where it cannot be read: slices are removed by their names."""
+def _name(binding: Binding, number: int, slice_id: int) -> Maybe[str]:
+    """Its name, empty for a slice without one and NA where the library has no function for it.
+
+    Raises where it cannot be read: slices are removed by their names, and those without one for having none.
+    """
     name = binding.text("GetSgpuAlias", number, slice_id)
     if not isinstance(name, NotAvailable):
         return name
     # A slice without a name is answered like one whose name cannot be read, but for the size of the text: its end.
+    if binding.status == codes.ABSENT:
+        return NA
     nameless = binding.status in {codes.DONE, codes.SYSFS_READ} and binding.last_size() == 1
-    if not nameless and binding.status != codes.ABSENT:
+    if not nameless:
         raise binding.library.error("GetSgpuAlias", binding.status, f"slice {slice_id} of card {number}")
     return ""
 

@@ -111,7 +111,7 @@ def resize(
     try:
         if share != before.cores:
             binding.library.must("SetSgpuComputeQuota", number, slice_id, share, about=f"slice {slice_id}")
-        return _proven(binding, seen, slice_id, memory=wanted, cores=share, name=before.name)
+        return _proven(binding, seen, slice_id, memory=wanted, cores=share, name=known(before.name, ""))
     except DriverError:
         if wanted != before.memory:
             binding.library.call("SetSgpuVramQuota", number, slice_id, before.memory // MIB)
@@ -214,9 +214,10 @@ def _proven(
             call=f"{functions.PREFIX}GetSgpuInfo",
         )
     if name and made.name != name:
+        found = "its name cannot be read" if made.name is NA else f"reads back as {made.name!r}"
         raise DriverError(
             Kind.FAILED,
-            f"slice {slice_id} of card {seen.number} should be called {name!r} and reads back as {made.name!r}",
+            f"slice {slice_id} of card {seen.number} should be called {name!r} and {found}",
             call=f"{functions.PREFIX}GetSgpuAlias",
         )
     return made

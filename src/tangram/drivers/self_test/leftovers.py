@@ -25,6 +25,7 @@ from tangram.drivers.self_test.records import (
 )
 from tangram.drivers.self_test.walking import Walk
 from tangram.model.devices import Device, Slice
+from tangram.units.na import known
 
 CHECK = "clean"
 
@@ -62,7 +63,11 @@ def put_back(driver: Driver, device: Device, entry: CardEntry | None) -> str:
     One slice that cannot be removed keeps no other; the first error is raised after all were tried.
     """
     slices = driver.slices(device.uuid)
-    left = [each for each in slices if is_of_a_self_test(each.name) or _was_being_made(driver, each, entry)]
+    left = [
+        each
+        for each in slices
+        if is_of_a_self_test(known(each.name, "")) or _was_being_made(driver, each, entry)
+    ]
     errors: list[DriverError] = []
     for each in left:
         try:
@@ -97,13 +102,18 @@ def _cleaned(driver: Driver, device: Device, entry: CardEntry | None) -> Verdict
 def _was_being_made(driver: Driver, each: Slice, entry: CardEntry | None) -> bool:
     making = None if entry is None else entry.making
     # The kernel makes a slice without compute, which the library adds in a second step.
-    if making is None or each.name or each.memory != making.memory or each.cores not in (0, making.cores):
+    if (
+        making is None
+        or each.name != ""
+        or each.memory != making.memory
+        or each.cores not in (0, making.cores)
+    ):
         return False
     if each.busy is True:
         return False
     try:
         # A change to nothing takes the lock of the card's makers of slices, and reads the slice under it.
-        return not driver.resize_slice(each.card, each.id).name
+        return driver.resize_slice(each.card, each.id).name == ""
     except DriverError as error:
         if error.kind is Kind.INVALID:
             return False

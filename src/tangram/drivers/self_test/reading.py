@@ -30,6 +30,7 @@ from tangram.drivers.self_test.walking import Walk
 from tangram.drivers.unusable import LIMITED
 from tangram.model.devices import Device, Health
 from tangram.units.ids import CardUuid
+from tangram.units.na import known
 
 
 class Subject(NamedTuple):
@@ -155,7 +156,9 @@ def _leftovers(subject: Subject, walk: Walk) -> Iterator[CheckRow]:
         return
 
     def look(device: Device) -> Iterable[Verdict]:
-        left = [each for each in subject.driver.slices(device.uuid) if is_of_a_self_test(each.name)]
+        left = [
+            each for each in subject.driver.slices(device.uuid) if is_of_a_self_test(known(each.name, ""))
+        ]
         if left:
             return (failed(f"{len(left)} slices of a self-test that was killed are there", CLEAN_COMMAND),)
         return (passed("no slice of an earlier self-test"),)

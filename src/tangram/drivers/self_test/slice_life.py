@@ -143,15 +143,15 @@ class SliceLife:
         )
 
     def _resize(self) -> str:
-        (before,) = self._made.values()
+        ((name, before),) = self._made.items()
         changed = self._ask(
             "growing the slice",
             lambda: self._driver.resize_slice(
                 self._device.uuid, before.id, memory=GROWN_MEMORY, cores=GROWN_CORES
             ),
         )
-        self._made[before.name] = msgspec.structs.replace(before, memory=GROWN_MEMORY, cores=GROWN_CORES)
-        self._expect_same(changed, self._made[before.name])
+        self._made[name] = msgspec.structs.replace(before, memory=GROWN_MEMORY, cores=GROWN_CORES)
+        self._expect_same(changed, self._made[name])
         self._expect_listed()
         self._expect_room()
         grown = f"{memory_text(GROWN_MEMORY)} and {GROWN_CORES} %"
@@ -178,14 +178,14 @@ class SliceLife:
         return f"{len(self._made)} slices at once, {full}; all are listed by name, and one more is refused"
 
     def _remove(self) -> str:
-        for at, each in enumerate(tuple(self._made.values())):
+        for at, (name, each) in enumerate(tuple(self._made.items())):
             self._ask(
-                f"removing {each.name}",
+                f"removing {name}",
                 lambda each=each: self._driver.remove_slice(self._device.uuid, each.id),
                 at,
                 len(self._made),
             )
-            del self._made[each.name]
+            del self._made[name]
             self._removed += 1
             if at == 0:
                 self._expect_listed()

@@ -36,6 +36,17 @@ class Files:
             return NA
         return content.decode(errors="replace").replace("\0", "").strip() or NA
 
+    def label(self, path: Path) -> Maybe[str]:
+        """As `text`, but an empty file is an empty text: only a file that cannot be read is NA."""
+        text = self.text(path)
+        if not isinstance(text, NotAvailable):
+            return text
+        try:
+            with path.open("rb") as file:
+                return "" if not file.read(LONGEST).strip(b"\0 \t\r\n") else NA
+        except (OSError, ValueError):
+            return NA
+
     def whole(self, path: Path) -> Maybe[int]:
         """The file's one decimal number."""
         return whole(self.text(path))

@@ -68,7 +68,6 @@ def slices_in(
         known = layout.get(node) if isinstance(node, int) else None
         unique = NA if known is None else known.unique_id
         online = files.whole(path / "online")
-        alias = files.text(path / "alias")
         found.append(
             Slice(
                 card=card,
@@ -76,7 +75,7 @@ def slices_in(
                 memory=Bytes(memory * MIB),
                 cores=cores,
                 uuid="" if isinstance(unique, NotAvailable) else f"GPU-{unique}",
-                name="" if isinstance(alias, NotAvailable) else alias,
+                name=files.label(path / "alias"),
                 minor=files.whole(path / "minor"),
                 online=online == 1 if isinstance(online, int) else NA,
             )

@@ -10,7 +10,7 @@ from prometheus_client.core import Metric
 from tangram.model.cards import Card
 from tangram.model.devices import Slice
 from tangram.services.gpu_device.card_readings import Reading
-from tangram.services.gpu_device.metric_scene import NOBODY, Scene, family, known_rows
+from tangram.services.gpu_device.metric_scene import NOBODY, Scene, family, known_rows, text_of
 from tangram.units.na import Maybe
 
 _CARD: Final = ("node", "uuid", "index", "vendor", "product")
@@ -59,7 +59,12 @@ def of_cards(scene: Scene, age: Callable[[Reading], float]) -> Iterator[Metric]:
     parts = [
         (
             part,
-            (*_labels(scene, card), str(part.id), part.name, *owners.get((card.uuid, part.name), NOBODY)),
+            (
+                *_labels(scene, card),
+                str(part.id),
+                text_of(part.name),
+                *owners.get((card.uuid, text_of(part.name)), NOBODY),
+            ),
         )
         for card, reading in read
         for part in reading.slices

@@ -48,7 +48,7 @@ def of_metax(scene: Scene) -> Iterator[Metric]:
                 *_labels(scene, card),
                 str(part.id),
                 text_of(part.minor),
-                *owners.get((card.uuid, part.name), NOBODY),
+                *owners.get((card.uuid, text_of(part.name)), NOBODY),
             ),
         )
         for card, reading in metax

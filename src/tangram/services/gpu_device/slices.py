@@ -19,7 +19,7 @@ from tangram.model.grants import GrantedSlice, SliceWish
 from tangram.services.gpu_device.grants import SLICE_PREFIX
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.units.ids import CardUuid
-from tangram.units.na import NotAvailable
+from tangram.units.na import NotAvailable, known
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -70,7 +70,7 @@ class Slices:
 
     async def ours(self, card: CardUuid) -> tuple[Slice, ...]:
         """The slices of a card that carry our mark. Raises `DriverError`."""
-        return tuple(each for each in await self._hardware.slices(card) if each.name.startswith(SLICE_PREFIX))
+        return tuple(each for each in await self._hardware.slices(card) if is_ours(each))
 
     async def _ensure(
         self,
@@ -123,6 +123,11 @@ class Slices:
         return gone
 
 
+def is_ours(part: Slice) -> bool:
+    """Whether it carries our mark. One whose name cannot be read may be anybody's."""
+    return known(part.name, "").startswith(SLICE_PREFIX)
+
+
 def use_unknown(part: Slice) -> str:
     """Why a slice stays of which the driver cannot say whether a process is in it, and what to do."""
     return (
@@ -150,7 +155,7 @@ def _remove_idle(
             if error.kind is not Kind.BUSY:
                 troubles.append(error.sentence)
             continue
-        gone.append(part.name)
+        gone.append(known(part.name, ""))
     return tuple(gone), tuple(troubles)
 
 
@@ -215,4 +220,6 @@ def _with_compute(wish: SliceWish, change: Callable[[int], Slice]) -> Slice:
 
 
 def _granted(part: Slice) -> GrantedSlice:
-    return GrantedSlice(card=part.card, id=part.id, name=part.name, memory=part.memory, cores=part.cores)
+    return GrantedSlice(
+        card=part.card, id=part.id, name=known(part.name, ""), memory=part.memory, cores=part.cores
+    )

@@ -13,7 +13,6 @@ from tangram.model.devices import Slice
 from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.claims import Claims
 from tangram.services.gpu_device.grant_files import GrantFiles
-from tangram.services.gpu_device.grants import SLICE_PREFIX
 from tangram.services.gpu_device.hardware import Hardware
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
 from tangram.services.gpu_device.leftovers import (
@@ -24,10 +23,10 @@ from tangram.services.gpu_device.leftovers import (
 )
 from tangram.services.gpu_device.records import Inventory
 from tangram.services.gpu_device.resources import ALL
-from tangram.services.gpu_device.slices import Slices, use_unknown
+from tangram.services.gpu_device.slices import Slices, is_ours, use_unknown
 from tangram.units.ids import CardUuid, PodUid
 from tangram.units.memory import Bytes
-from tangram.units.na import NotAvailable
+from tangram.units.na import NotAvailable, known
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -77,9 +76,9 @@ class Tidying:
         for card in self._sliced_cards():
             try:
                 parts = await self._hardware.slices(card)
-                ours = [part for part in parts if part.name.startswith(SLICE_PREFIX)]
+                ours = [part for part in parts if is_ours(part)]
                 await self._shrink(ours)
-                present[card] = frozenset(part.name for part in ours)
+                present[card] = frozenset(known(part.name, "") for part in ours)
                 await self._remove_nameless(card, parts)
                 self._silent.pop(card, None)
             except DriverError as error:
@@ -104,9 +103,9 @@ class Tidying:
                 self._remove_file(claim)
         if sight.allocations or sight.held is not None:
             self._keep_claims(sight)
-        known = self._pods.by_kubelet_uid
+        pods = self._pods.by_kubelet_uid
         return bool(left) or any(
-            grant.pod.uid not in known or known[grant.pod.uid].pod.ended for grant in self._files.all()
+            grant.pod.uid not in pods or pods[grant.pod.uid].pod.ended for grant in self._files.all()
         )
 
     async def dead_on(self, card: CardUuid) -> Collection[str]:
@@ -117,7 +116,7 @@ class Tidying:
             return ()
         keep = living_slices(living, self._pods.by_kubelet_uid, self._files.all(), sight)
         try:
-            return {part.name for part in await self._slices.ours(card)} - keep
+            return {known(part.name, "") for part in await self._slices.ours(card)} - keep
         except DriverError:
             return ()
 
@@ -156,7 +155,7 @@ class Tidying:
         """Slices that were made for an init container's peak: it is over, and the cluster counts the rest as free."""
         sizes = sizes_after_init(self._pods.all())
         for part in present:
-            size = sizes.get((part.card, part.name))
+            size = sizes.get((part.card, known(part.name, "")))
             if size is None:
                 continue
             # Online slices need no compute and keep what they were made with.
@@ -178,7 +177,8 @@ class Tidying:
 
     async def _remove_nameless(self, card: CardUuid, parts: Sequence[Slice]) -> None:
         now = self._clock()
-        nameless = {(card, part.id): part for part in parts if not part.name and part.busy is not True}
+        # A name that cannot be read is not an empty one: that slice may be a container's.
+        nameless = {(card, part.id): part for part in parts if part.name == "" and part.busy is not True}
         for key in [key for key in self._nameless if key[0] == card and key not in nameless]:
             del self._nameless[key]
         for key, part in nameless.items():

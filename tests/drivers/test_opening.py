@@ -3,15 +3,18 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from builders.fake_driver import FakeDriver, metax_card, mthreads_card
+from builders.mxsml_twin import RULES, SYSFS, Twin, c500
 from tangram.drivers import opening
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.opening import FORMS, open_driver
 from tangram.drivers.protocol import Driver
 from tangram.drivers.ways import Conditions, Way
+from tangram.model.cards import Vendor
 
 Arrange = Callable[..., None]
 
@@ -102,6 +105,66 @@ def test_nothing_at_all_is_told_with_what_was_looked_for_and_what_was_said(arran
     assert "(mxsml: mxsml says no)" in caught.value.sentence
     for name in ("mxsml", "mx-smi", "mtml", "gmi", "sysfs"):
         assert f"what {name} needs" in caught.value.sentence
+
+
+def test_cards_that_the_vendors_library_cannot_use_are_limited_and_not_ok(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library lacks the list of limited cards, so all it says of a machine of such cards is that it has none."""
+    monkeypatch.setenv(RULES, "")
+    monkeypatch.setenv(SYSFS, "")
+    machine = c500(2)
+    for number in range(2):
+        machine = machine.with_card(number, smi=False)
+    twin = Twin(tmp_path, machine, left_out=("mxSmlGetAllLimitedDevices",))
+
+    def library(_: str | None, __: Conditions) -> Driver:
+        return twin.driver()
+
+    monkeypatch.setattr(opening, "METAX_WAYS", (Way("mxsml", library, "", ("mxsml",)), way("mx-smi", None)))
+    monkeypatch.setattr(opening, "MTHREADS_WAYS", (way("mtml", None),))
+    driver = open_driver("auto", conditions=Conditions(root=tmp_path))
+    try:
+        cards = driver.devices()
+        assert len(cards) == 2
+        for found in driver.health().values():
+            assert (found.healthy, found.code) == (False, "limited")
+            assert "finds no MetaX card" in found.message
+        twin.show(c500(2))
+        assert {device.bdf for device in driver.devices()} == {device.bdf for device in cards}
+        assert [driver.health()[device.uuid].healthy for device in driver.devices()] == [True, True]
+        assert driver.devices()[0].product == "MXC500"
+        assert driver.room(driver.devices()[0].uuid).slots == 16
+    finally:
+        driver.close()
+
+
+def test_a_library_without_cards_makes_those_of_its_vendor_doubtful_only(arrange: Arrange) -> None:
+    heard: list[Conditions] = []
+    library, tool = failing(Kind.NO_DRIVER, "mxsml"), failing(Kind.NO_DRIVER, "mx-smi")
+    arrange(mxsml=library, mxsmi=tool)
+
+    def sysfs(_: str | None, conditions: Conditions) -> Driver:
+        heard.append(conditions)
+        return FakeDriver(metax_card(0), mthreads_card(0), name="sysfs")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "SYSFS", Way("sysfs", sysfs, "", ("sysfs",)))
+        driver = open_driver("auto")
+    assert [each.doubts for each in heard] == [{Vendor.METAX: "mxsml says no"}]
+    assert driver.name == "mxsml+sysfs"
+    assert len(driver.devices()) == 2
+    assert (library.closed, tool.closed) == (False, True)
+    driver.close()
+    assert library.closed
+
+
+def test_a_library_without_cards_is_closed_where_sysfs_has_none_either(arrange: Arrange) -> None:
+    library = failing(Kind.NO_DRIVER, "mxsml")
+    arrange(mxsml=library, sysfs=failing(Kind.NO_DRIVER, "sysfs"))
+    with pytest.raises(DriverError):
+        open_driver("auto")
+    assert library.closed
 
 
 def test_whoever_waits_hears_what_is_being_tried(arrange: Arrange) -> None:

@@ -1,24 +1,28 @@
 """From a word to a driver: `auto`, or the name of one way of reaching cards with where to find it.
 
 `auto` takes the best way that works for each vendor (library, then tool), joins the two where a node has both, and
-lets sysfs add the cards that neither knew. It never falls back to simulated cards: a scheduler that believes in cards
-nobody has is worse than one that has none.
+lets sysfs add the cards that neither knew. Where a vendor's library or tool answers and finds no card that it can use,
+sysfs lists that vendor's cards as limited, with the sentence of the library: no container could use them either. The
+library stays in front, and takes its cards over when it finds them. `auto` never falls back to simulated cards: a
+scheduler that believes in cards that are not there is worse than one that has none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.joined import JoinedDriver
 from tangram.drivers.protocol import Driver
 from tangram.drivers.ways import METAX_WAYS, MTHREADS_WAYS, SYSFS, WAYS, Conditions, Way
+from tangram.model.cards import Vendor
 
 AUTO: Final = "auto"
 FORMS: Final = (AUTO, *(form for way in WAYS for form in way.forms))
 
-_ABSENT = (Kind.NO_LIBRARY, Kind.NO_DRIVER)
 _USUAL = Conditions()
 
 OnTry = Callable[[str], None]
@@ -52,20 +56,29 @@ def _automatic(on_try: OnTry, conditions: Conditions) -> Driver:
     remarks: list[str] = []
     found: list[Driver] = []
     known: set[str] = set()
-    for ways in (METAX_WAYS, MTHREADS_WAYS):
-        driver, places = _first_working(ways, on_try, conditions, remarks)
+    idle: list[Driver] = []
+    doubts: dict[Vendor, str] = {}
+    for vendor, ways in ((Vendor.METAX, METAX_WAYS), (Vendor.MTHREADS, MTHREADS_WAYS)):
+        driver, places, without_cards = _first_working(ways, on_try, conditions, remarks)
         if driver is not None:
             found.append(driver)
             known |= places
             if not places:
                 # It is there and in trouble. Whoever asked must see the trouble, not another way round it.
+                _close(idle)
                 return driver
+        elif without_cards is not None:
+            idle.append(without_cards.driver)
+            doubts[vendor] = without_cards.sentence
     # What sysfs does not know is said in the list of what was looked for.
-    rest, places = _first_working((SYSFS,), on_try, conditions, [])
+    doubting = msgspec.structs.replace(conditions, doubts=doubts)
+    rest, places, without_cards = _first_working((SYSFS,), on_try, doubting, [])
+    if without_cards is not None:
+        without_cards.driver.close()
     if rest is not None and (places - known or not found):
-        found.append(rest)
-    elif rest is not None:
-        rest.close()
+        found += [*idle, rest]
+    else:
+        _close(idle if rest is None else [*idle, rest])
     if not found:
         looked = "; ".join(way.looks_for for way in (*METAX_WAYS, *MTHREADS_WAYS, SYSFS))
         said = f" ({'; '.join(remarks)})" if remarks else ""
@@ -75,27 +88,54 @@ def _automatic(on_try: OnTry, conditions: Conditions) -> Driver:
     return found[0] if len(found) == 1 else JoinedDriver(found)
 
 
+class _WithoutCards(NamedTuple):
+    """A driver that answers and has no card that it can use."""
+
+    driver: Driver
+    sentence: str
+
+
 def _first_working(
     ways: Sequence[Way], on_try: OnTry, conditions: Conditions, remarks: list[str]
-) -> tuple[Driver | None, set[str]]:
-    """The first that has cards, with where they sit; or the first in trouble, with no places."""
+) -> tuple[Driver | None, set[str], _WithoutCards | None]:
+    """The first that has cards, with where they sit; or the first in trouble, with no places.
+
+    Where none has any, the first that answers without a card is the last of the answer, still open.
+    """
+    without_cards: _WithoutCards | None = None
     for way in ways:
         on_try(way.name)
         driver: Driver | None = None
+        places, sentence = set[str](), f"{way.name} answers and lists no card"
         try:
             driver = way.open(None, conditions)
             places = {device.bdf or device.uuid for device in driver.devices()}
+            answers = True
         except DriverError as error:
-            if driver is not None and error.kind not in _ABSENT:
-                return driver, set()
-            if error.kind is not Kind.NO_LIBRARY:
-                remarks.append(f"{way.name}: {error.sentence.rstrip('.')}")
-            places = set[str]()
+            answers = error.kind is not Kind.NO_LIBRARY
+            sentence = error.sentence
+            if answers and driver is not None and error.kind is not Kind.NO_DRIVER:
+                return _instead_of(without_cards, driver), set(), None
+            if answers:
+                remarks.append(f"{way.name}: {sentence.rstrip('.')}")
         if driver is not None and places:
-            return driver, places
-        if driver is not None:
+            return _instead_of(without_cards, driver), places, None
+        if driver is not None and answers and without_cards is None:
+            without_cards = _WithoutCards(driver, sentence)
+        elif driver is not None:
             driver.close()
-    return None, set()
+    return None, set(), without_cards
+
+
+def _close(drivers: Sequence[Driver]) -> None:
+    for driver in drivers:
+        driver.close()
+
+
+def _instead_of(without_cards: _WithoutCards | None, driver: Driver) -> Driver:
+    if without_cards is not None:
+        without_cards.driver.close()
+    return driver
 
 
 def _either(words: Sequence[str]) -> str:

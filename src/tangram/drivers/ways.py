@@ -7,7 +7,7 @@ code: the agent of every GPU node pays for what stands at the top of a file.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,6 +15,7 @@ import msgspec
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.protocol import Driver
+from tangram.model.cards import Vendor
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that one question to a library or tool may take."""
     lock_directory: str = "/run/tangram"
     """Where makers of slices on one node take turns, as seen from here."""
+    doubts: Mapping[Vendor, str] = {}
+    """What a vendor's own software says where it answers and finds no card it can use: the kernel's view alone must not
+    call such a card usable."""
 
     def at(self, path: str) -> Path:
         return self.root / path.lstrip("/")
@@ -103,7 +107,12 @@ def _sysfs(where: str | None, conditions: Conditions) -> Driver:
 
     root = conditions.at("/sys") if where is None else Path(where)
     return SysfsDriver(
-        Settings(sysfs_root=str(root), dev_root=str(conditions.at("/dev")), limit=conditions.limit)
+        Settings(
+            sysfs_root=str(root),
+            dev_root=str(conditions.at("/dev")),
+            limit=conditions.limit,
+            doubts=conditions.doubts,
+        )
     )
 
 

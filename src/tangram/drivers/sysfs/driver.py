@@ -28,6 +28,7 @@ from tangram.drivers.sysfs.smi_files import (
     sliced_in,
     slices_in,
 )
+from tangram.drivers.unusable import limited
 from tangram.drivers.watchdog import DEFAULT_LIMIT, Watchdog
 from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DeviceNodes, Figures, Health, LinkReport, Slice, SliceRoom
@@ -48,6 +49,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where the node's `/dev` is seen from here. Reports always say `/dev`."""
     limit: float = DEFAULT_LIMIT
     """Seconds a question may take: reading a file of a hung card does not return."""
+    doubts: Mapping[Vendor, str] = {}
+    """Vendors whose cards are listed as limited, with the reason: their own software finds none that it can use."""
 
 
 class _Card(msgspec.Struct, frozen=True):
@@ -97,13 +100,17 @@ class SysfsDriver(ReadOnly):
         return self._ask("figures", lambda: figures_in(self._files, Path(card.function.folder)))
 
     def health(self) -> Mapping[CardUuid, Health]:
-        present = {card.device.uuid: _health(card) for card in self._cards()}
+        present = {card.device.uuid: self._health(card) for card in self._cards()}
         gone = {
             uuid: Health(healthy=False, code="card-gone", message=f"nothing is at {bdf} any more")
             for uuid, bdf in self._seen.items()
             if uuid not in present
         }
         return {**present, **gone}
+
+    def _health(self, card: _Card) -> Health:
+        found, doubt = _health(card), self._settings.doubts.get(card.function.vendor)
+        return limited(doubt) if found.healthy and doubt is not None else found
 
     def slices(self, uuid: CardUuid) -> Sequence[Slice]:
         card = self._card(uuid)

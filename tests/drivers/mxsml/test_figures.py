@@ -33,6 +33,27 @@ def test_figures_come_in_our_units(twin_of: Make) -> None:
     )
 
 
+MC, MC0 = 2, 3
+
+
+@pytest.mark.parametrize(
+    ("failing", "memory_clock"),
+    [
+        pytest.param((MC,), {"MC": 1800}, id="only Mc0, as on C cards"),
+        pytest.param((MC0,), {"MC": 1800}, id="only MC, as on N cards"),
+        pytest.param((MC, MC0), {}, id="neither"),
+    ],
+)
+def test_the_clock_of_memory_is_that_of_the_unit_a_card_has(
+    failing: tuple[int, ...], memory_clock: dict[str, int], twin_of: Make
+) -> None:
+    machine = c500(1)
+    for unit in failing:
+        machine = machine.failing(f"GetClocks.{unit}", 3)
+    clocks = twin_of(machine).driver().figures(FIRST).clocks_mhz
+    assert clocks == {"XCORE": 1500, "VPUE": 500, "VPUD": 600} | memory_clock
+
+
 def test_an_idle_card_is_not_throttled(twin_of: Make) -> None:
     assert twin_of(c500(1, throttle=0x401)).driver().figures(FIRST).throttled_by == ()
 

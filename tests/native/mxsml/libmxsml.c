@@ -346,6 +346,10 @@ u32 mxSmlGetClocks(u32 id, u32 unit, u32 *count, u32 *mhz) {
     NEED(count && mhz);
     CARD(id);
     NOT_OF_PARTS;
+    char of_unit[64];
+    snprintf(of_unit, sizeof of_unit, "%s.%u", __func__, unit);
+    long refused = check(of_unit, (int)id);
+    if (refused >= 0) return (u32)refused;
     static const char *names[] = {"csc", "dla", "mc0", "mc0", "mc1", "vpue", "vpud", "soc", "dnoc", "g2d", "ccx", "xcore"};
     char text[TEXT_SIZE], value[256];
     u32 found = 0;

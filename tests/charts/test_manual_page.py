@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "metax-extensions.md").read_text("utf-8")
@@ -74,3 +75,36 @@ def test_a_correction_is_marked_where_it_is_made(number: str) -> None:
 def test_there_are_no_other_corrections() -> None:
     marked = re.findall(r"^# (T\d+), in the manual:", "".join(map(typed, SCRIPTS)), re.MULTILINE)
     assert sorted(marked) == sorted(CORRECTIONS)
+
+
+# ---- the options
+
+
+STATED = yaml.safe_load((FOLDER / "options.yaml").read_text("utf-8"))
+HEAD = "| Option | If not given | What it does here |\n|---|---|---|\n"
+
+
+def ours(option: str) -> object:
+    """The chart's own value of an option that is addressed with dots."""
+    value = yaml.safe_load((ROOT / "deploy/charts/metax-gpu-extensions/values.yaml").read_text("utf-8"))
+    for key in option.split("."):
+        value = value[key]
+    return value
+
+
+def test_the_page_lists_the_options_of_the_manual_and_no_others_as_such() -> None:
+    rows = PAGE.partition(HEAD)[2].partition("\n\n")[0]
+    assert [cells(row)[0].strip("`") for row in rows.splitlines()] == list(STATED)
+
+
+def test_the_page_names_every_option_whose_default_is_not_the_manuals() -> None:
+    other = [option for option, value in STATED.items() if value is not None and ours(option) != value]
+    (sentence,) = re.findall(r"the manual's defaults but for ([^:,;.]*)[:,;.]", " ".join(PAGE.split()))
+    assert re.findall(r"`([^`]+)`", sentence) == other
+
+
+def test_the_page_says_of_which_options_the_manual_states_no_default() -> None:
+    """Those of a component's log are empty: the ones for all components count."""
+    unstated = [option for option, value in STATED.items() if value is None and ours(option) != {}]
+    sentence = " ".join(PAGE.split()).partition("The manual names no default of ")[2].partition(";")[0]
+    assert re.findall(r"`([^`]+)`", sentence) == unstated

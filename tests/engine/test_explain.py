@@ -142,7 +142,7 @@ def test_virtual_functions_are_counted_in_functions() -> None:
         pytest.param(
             metax_node("n", 2),
             request("p", slice_ask(memory=from_gib(80), cores=1)),
-            "0 of 1 needed: 64 GiB free of 80 GiB needed, 16 GiB short (2 cards)",
+            "0 of 1 needed: 64 GiB can be sliced on this card, 80 GiB needed (2 cards)",
             id="equal reasons are counted",
         ),
         pytest.param(
@@ -197,8 +197,14 @@ def test_every_rule_has_words_of_its_own(rule: CardRule) -> None:
         pytest.param(
             tenant("t", NODE, Part(0, Bytes(1), 10)),
             request("p", slice_ask(memory=from_gib(64), cores=1)),
-            "about 64 GiB free of 64 GiB needed, 1 bytes short",
+            "about 64 GiB free of the 64 GiB that can be sliced, 64 GiB needed, 1 bytes short",
             id="a byte",
+        ),
+        pytest.param(
+            tenant("t", NODE, Part(0, from_gib(60), 10)),
+            request("p", slice_ask(memory=from_gib(65), cores=1)),
+            "64 GiB can be sliced on this card, 65 GiB needed",
+            id="more than the idle card has, whatever is free",
         ),
     ],
 )

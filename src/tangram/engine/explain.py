@@ -168,7 +168,17 @@ def _card_verdict(cell: _Cell, card: Card, request: Request) -> CardVerdict:
         CardRule.MEMORY_TIER: (size, max((tier for tier in card.memory_tiers if tier <= size), default=0)),
     }
     need, have = amounts.get(rule, (0, 0))
-    return CardVerdict(card.uuid, card.index, rule, need, have, _detail(cell, card, request))
+    detail = _detail(cell, card, request)
+    return CardVerdict(card.uuid, card.index, rule, need, have, detail, _sliceable(rule, need, card))
+
+
+def _sliceable(rule: CardRule, need: int, card: Card) -> int:
+    """What slices of the card can have. A sliced card refuses only slices for memory, and so does any card for more
+    memory than it has: one unit of a whole card never needs that much.
+    """
+    if rule is not CardRule.MEMORY:
+        return 0
+    return card.memory if card.mode is CardMode.SLICED or need > card.memory else 0
 
 
 def _needed(cell: _Cell) -> Hold:

@@ -51,6 +51,19 @@ def _pods(count: int) -> str:
     return f"{count} pod" if count == 1 else f"{count} pods"
 
 
+def _short_of_memory(verdict: CardVerdict) -> str:
+    """What is short, and of a sliced card what it can slice: less than its memory, so that the sum of two requests that
+    should fill it may not fit. Where the request exceeds even an idle card, what is free does not matter.
+    """
+    need, sliceable = _memory(verdict.need), _memory(verdict.sliceable)
+    if verdict.need > verdict.sliceable > 0:
+        return f"{sliceable} can be sliced on this card, {need} needed"
+    free, short = _memory(max(verdict.have, 0)), _memory(verdict.need - verdict.have)
+    if verdict.sliceable:
+        return f"{free} free of the {sliceable} that can be sliced, {need} needed, {short} short"
+    return f"{free} free of {need} needed, {short} short"
+
+
 _CARD_SENTENCES: dict[CardRule, Callable[[CardVerdict], str]] = {
     CardRule.FITS: lambda _: "fits",
     CardRule.ABSENT: lambda _: "not there",
@@ -67,10 +80,7 @@ _CARD_SENTENCES: dict[CardRule, Callable[[CardVerdict], str]] = {
     CardRule.MEMORY_TIER: lambda verdict: (
         f"cannot make a slice of {_memory(verdict.need)} (nearest below: {_memory(verdict.have)})"
     ),
-    CardRule.MEMORY: lambda verdict: (
-        f"{_memory(max(verdict.have, 0))} free of {_memory(verdict.need)} needed, "
-        f"{_memory(verdict.need - verdict.have)} short"
-    ),
+    CardRule.MEMORY: _short_of_memory,
     CardRule.CORES: lambda verdict: (
         f"{max(verdict.have, 0)} compute free of {verdict.need} needed, {verdict.need - verdict.have} short"
     ),

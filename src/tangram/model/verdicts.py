@@ -67,6 +67,9 @@ class CardVerdict(msgspec.Struct, frozen=True):
     have: int = 0
     """In the unit of the rule: bytes for memory, compute units for cores, tenants for slots."""
     detail: str = ""
+    sliceable: int = 0
+    """Bytes that slices of the card can have in all, where the rule is memory. A card of 64 GiB may slice only 63: the
+    sentence names the amount, because the model name suggests another."""
 
 
 class NodeVerdict(msgspec.Struct, frozen=True, kw_only=True):

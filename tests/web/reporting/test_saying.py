@@ -107,6 +107,31 @@ def test_reasons_and_verdicts_of_tomorrow_stay_english() -> None:
     assert verdict_said(CHINESE, report, live=True) == Said("so it is", ENGLISH)
 
 
+@pytest.mark.parametrize(
+    ("need", "have", "expected"),
+    [
+        (16 * GIB, 15 * GIB, "空闲显存 15 GiB\uff08共 63 GiB\uff09\uff0c需要 16 GiB\uff0c还差 1 GiB"),
+        (64 * GIB, 63 * GIB, "该卡可切分的显存共 63 GiB\uff0c需要 64 GiB"),
+    ],
+)
+def test_too_little_memory_is_said_with_what_the_card_can_slice(need: int, have: int, expected: str) -> None:
+    card = shape.CardReport(
+        index=0,
+        uuid="GPU-0",
+        verdict="memory",
+        sentence="",
+        need=need,
+        have=have,
+        detail="",
+        memory=63 * GIB,
+        memory_free=have,
+        cores=100,
+        cores_free=100,
+        pods=0,
+    )
+    assert card_said(CHINESE, card) == Said(expected)
+
+
 def asking(limits: Json, **spec: object) -> Json:
     made = pod(container(limits=limits))
     return {**made, "spec": {"containers": [container(limits=limits)], **spec}}

@@ -141,6 +141,9 @@ def card_said(language: Language, card: shape.CardReport) -> Said:
     if not known(key):
         return Said(card.sentence, Language.ENGLISH)
     amounts = _amounts(language, card.verdict, card.need, card.have)
+    if card.verdict == "memory":
+        amounts["total"] = memory_words(language, card.memory)
+        key = f"{key}-above-card" if card.need > card.memory else key
     if card.verdict == "health":
         return Said(said(language, key, **amounts, detail="").strip(), aside=card.detail)
     return Said(said(language, key, **amounts, detail=card.detail).strip())

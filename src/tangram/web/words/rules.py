@@ -99,8 +99,12 @@ _CARDS: Final[Words] = {
         "无法划分 {need} 的切片（可用的较小规格：{have}）",
     ),
     "rules.card.memory": (
-        "{have} free of {need} needed, {short} short",
-        "空闲显存 {have}，需要 {need}，还差 {short}",
+        "{have} free of {total}, {need} needed, {short} short",
+        "空闲显存 {have}（共 {total}），需要 {need}，还差 {short}",
+    ),
+    "rules.card.memory-above-card": (
+        "{total} can be sliced on this card, {need} needed",
+        "该卡可切分的显存共 {total}，需要 {need}",
     ),
     "rules.card.cores": (
         "{have} compute free of {need} needed, {short} short",

@@ -59,10 +59,17 @@ def mode(card: CardReport) -> str:
     """How the card is offered, with how much of it is taken."""
     if card.mode == CardMode.SLICED:
         taken = "?" if isinstance(card.slices, NotAvailable) else len(card.slices)
-        return f"sliced {taken}/{SLICES_PER_CARD}"
+        return f"sliced {taken}/{SLICES_PER_CARD}{_of_less(card.sliceable, card.memory_total)}"
     if card.mode == CardMode.VIRTUAL:
         return f"{card.virtual_functions} VF"
     return str(card.mode) if isinstance(card.mode, NotAvailable) else "whole"
+
+
+def _of_less(sliceable: Maybe[Bytes], total: Maybe[Bytes]) -> str:
+    """What can be sliced, where it is not the memory that stands in its own column: else it would be told twice."""
+    if isinstance(sliceable, NotAvailable) or sliceable == total:
+        return ""
+    return f" of {gibibytes(sliceable)} GiB"
 
 
 def health(card: CardReport) -> str:

@@ -61,6 +61,8 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
     utilisation_percent: Maybe[float]
     memory_used: Maybe[Bytes]
     memory_total: Maybe[Bytes]
+    sliceable: Maybe[Bytes]
+    """What slices of the card can have in all, where it is offered in slices and its driver says so."""
     temperature_celsius: Maybe[float]
     power_watts: Maybe[float]
     power_cap_watts: Maybe[float]
@@ -135,6 +137,7 @@ def _card(reading: CardReading, owners: Mapping[int, Owner]) -> CardReport:
         utilisation_percent=figures.utilisation_percent,
         memory_used=figures.memory_used,
         memory_total=total,
+        sliceable=device.sliceable,
         temperature_celsius=figures.temperature_celsius,
         power_watts=figures.power_watts,
         power_cap_watts=figures.power_cap_watts,

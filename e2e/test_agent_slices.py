@@ -142,29 +142,29 @@ async def test_a_container_that_restarts_after_its_init_container_needs_no_more_
     node: AgentNode,
 ) -> None:
     card = metax(node)[0]
-    init = slice_of("init", cores=100, gib=64) | {"command": ["/bin/sh", "-c", "exit 0"]}
+    init = slice_of("init", cores=100, gib=63) | {"command": ["/bin/sh", "-c", "exit 0"]}
     made = pod("after", slice_of(), inits=[init], restartPolicy="Always")
-    await node.place(made, slices([(card.uuid, 65536, 100)], [(card.uuid, 1024, 10)]))
+    await node.place(made, slices([(card.uuid, 63 << 10, 100)], [(card.uuid, 1024, 10)]))
     await inside(node, "after")
     await until(lambda: [part.memory for part in all_slices(node)] == [GIB], "the slice has 1 GiB")
     (part,) = all_slices(node)
-    await node.place(pod("rest", slice_of(cores=90, gib=63)), slices([(card.uuid, 63 << 10, 90)]))
+    await node.place(pod("rest", slice_of(cores=90, gib=62)), slices([(card.uuid, 62 << 10, 90)]))
     await inside(node, "rest")
     await end_container(node.cluster, await running(node, "after"))
     await node.cluster.until_pod("after", restarted(1), within=PATIENCE)
     assert f"alias={part.name}" in (await inside(node, "after")).env["METAX_SGPUS"]
-    assert {(each.memory, each.cores) for each in all_slices(node)} == {(GIB, 10), (63 * GIB, 90)}
+    assert {(each.memory, each.cores) for each in all_slices(node)} == {(GIB, 10), (62 * GIB, 90)}
 
 
 @on(SLICED)
 async def test_a_finished_pod_gives_its_slice_back_though_its_object_stays(node: AgentNode) -> None:
     card = metax(node)[0]
-    made = pod("done", slice_of(cores=100, gib=64))
+    made = pod("done", slice_of(cores=100, gib=63))
     made["spec"]["containers"][0]["command"] = ["/bin/sh", "-c", "exit 0"]
-    await node.place(made, slices([(card.uuid, 65536, 100)]))
+    await node.place(made, slices([(card.uuid, 63 << 10, 100)]))
     await node.cluster.until_pod("done", lambda seen: seen["status"].get("phase") == "Succeeded")
     await until(lambda: not left_on(node), "slice and CDI file of the finished pod are gone")
-    await node.place(pod("next", slice_of(cores=100, gib=64)), slices([(card.uuid, 65536, 100)]))
+    await node.place(pod("next", slice_of(cores=100, gib=63)), slices([(card.uuid, 63 << 10, 100)]))
     await inside(node, "next")
 
 

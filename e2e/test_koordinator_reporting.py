@@ -35,7 +35,7 @@ def amounts(cards: int) -> dict[str, str]:
         return {}
     return {
         CORE: str(100 * cards),
-        "koordinator.sh/gpu-memory": f"{64 * cards}Gi",
+        "koordinator.sh/gpu-memory": f"{63 * cards}Gi",
         "koordinator.sh/gpu-memory-ratio": str(100 * cards),
         "koordinator.sh/gpu.shared": str(100 * cards),
     }

@@ -105,11 +105,11 @@ async def test_whole_cards_in_koordinators_words_are_slices_of_everything_on_a_s
     found = await inside(node, "pair")
     rows = metax_rows(await get_pod(koord.cluster, "pair"))
     cards = {card.uuid: card for card in metax(node)}
-    assert rows == [(uuid, 65536, 100) for uuid, _, _ in rows]
+    assert rows == [(uuid, 63 << 10, 100) for uuid, _, _ in rows]
     assert len({uuid for uuid, _, _ in rows}) == 2
     assert found.nodes == nodes_of(card for uuid, card in cards.items() if uuid in {row[0] for row in rows})
     assert {(part.card, part.memory, part.cores) for part in all_slices(node)} == {
-        (uuid, 64 * GIB, 100) for uuid, _, _ in rows
+        (uuid, 63 * GIB, 100) for uuid, _, _ in rows
     }
     await until_unlocked(node)
 

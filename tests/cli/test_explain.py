@@ -128,8 +128,8 @@ def test_every_node_and_card_has_a_verdict_with_numbers() -> None:
     card = one["cards"][0]
     assert (card["need"], card["have"], card["memory_free"], card["cores_free"]) == (
         60 << 30,
-        16 << 30,
-        16 << 30,
+        15 << 30,
+        15 << 30,
         40,
     )
     assert (two["node"], two["verdict"], two["detail"]) == ("two", "taint", "taint dedicated=ai:NoSchedule")
@@ -357,7 +357,7 @@ def test_cards_are_shown_one_by_one_for_the_nodes_that_are_named() -> None:
     assert "Cards of node" not in run(*arguments).out
     named = run(*arguments, "--node", "one").out
     assert "Cards of node one:\nCARD  MEMORY FREE" in named
-    assert "\n1     64 GiB of 64 GiB  100 of 100    0     chosen" in named
+    assert "\n1     63 GiB of 63 GiB  100 of 100    0     chosen" in named
     assert "Cards of node two:" not in named
     both = run(*arguments, "--node", "one", "--node", "two").out
     assert both == run(*arguments, "--all-cards").out

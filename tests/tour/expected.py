@@ -17,7 +17,7 @@ _METAX: Final = (
                     "in-gib": one("metax-b", (7,), "12 GiB", 20),
                     "with-suffix": one("metax-b", (6,), "12 GiB", 20),
                     "in-mib": one("metax-b", (5,), "12 GiB", 20),
-                    "no-vmemory": one("metax-b", (4,), "64 GiB", 20),
+                    "no-vmemory": one("metax-b", (4,), "63 GiB", 20),
                     "no-vcore": one("metax-c", (7,), "12 GiB", 100),
                 },
             ),
@@ -133,7 +133,7 @@ _WORKLOADS: Final = (
     ),
     Example(
         "23-deployment",
-        (Runs("deployment.yaml", {"app=chat": one("metax-b", (7,), "16 GiB", 25) * 4}),),
+        (Runs("deployment.yaml", {"app=chat": one("metax-b", (7,), "15 GiB", 25) * 4}),),
     ),
     Example(
         "24-daemonset",
@@ -255,11 +255,11 @@ _AROUND: Final = (
             Runs(
                 "spare.yaml",
                 {
-                    "spare-1": one("metax-b", (7,), "32 GiB", 50),
-                    "spare-2": one("metax-b", (7,), "32 GiB", 50),
+                    "spare-1": one("metax-b", (7,), "31 GiB", 50),
+                    "spare-2": one("metax-b", (7,), "31 GiB", 50),
                 },
             ),
-            Runs("urgent.yaml", {"urgent": one("metax-b", (7,), "32 GiB", 50)}, gone=("spare-1",)),
+            Runs("urgent.yaml", {"urgent": one("metax-b", (7,), "31 GiB", 50)}, gone=("spare-1",)),
         ),
     ),
     Example(

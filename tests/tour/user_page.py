@@ -24,7 +24,8 @@ class PageCard(Struct, frozen=True):
     uuid: str
     bus: str
     numa: int
-    memory: str = "64Gi"
+    memory: str = "63Gi"
+    """The page shows 64Gi, the memory of the card. A driver slices 63 GiB of it, and pods are placed on that."""
     model: str = "C500"
 
 

@@ -361,7 +361,7 @@ def test_a_node_is_refused_with_what_to_write(keys: dict[str, object], expected:
         pytest.param(
             {"cards": [0], "memory": "8 GiB"}, "offered as native and given whole", id="part of a whole"
         ),
-        pytest.param({"node": "s", "cards": [0], "memory": "65 GiB"}, "card 0 has 64 GiB", id="too large"),
+        pytest.param({"node": "s", "cards": [0], "memory": "64 GiB"}, "card 0 has 63 GiB", id="too large"),
         pytest.param({"node": "s", "cards": [0], "cores": 101}, "from 0 to 100", id="cores"),
         pytest.param({"node": "s", "cards": [0], "qos": "fixed"}, "best-effort, fixed-share", id="qos"),
         pytest.param(

@@ -19,6 +19,14 @@ class Product(msgspec.Struct, frozen=True, kw_only=True):
     pci_id: str
     """`vendor:device` in hexadecimal. Two brandings may share one."""
     memory: Bytes | None = None
+    sliceable: Bytes | None = None
+    """What slices of a card with that memory can have in all, where a source says that it is less than the memory."""
+
+    def sliceable_of(self, memory: Bytes) -> Bytes:
+        """What slices of a card of this model with so much memory can have in all. The figure of the catalogue is that
+        of the catalogue's memory; of a card with another nothing is known but its memory.
+        """
+        return self.sliceable if self.sliceable is not None and memory == self.memory else memory
 
 
 class Catalogue(msgspec.Struct, frozen=True):

@@ -109,11 +109,24 @@ def test_a_slice_never_shrinks_below_what_its_process_holds() -> None:
     assert driver.resize_slice(first(driver), 0, memory=from_gib(5)).memory == from_gib(5)
 
 
+def test_slices_have_less_in_all_than_the_memory_of_the_card() -> None:
+    driver = make_driver(SLICED)
+    (device,) = driver.devices()[:1]
+    assert (device.memory, device.sliceable) == (from_gib(64), from_gib(63))
+    assert driver.room(device.uuid).memory == from_gib(63)
+    with refusal(Kind.FULL, "64 GiB was asked for and 63 GiB is left"):
+        driver.create_slice(device.uuid, memory=from_gib(64), cores=1)
+    for _ in range(3):
+        driver.create_slice(device.uuid, memory=from_gib(16), cores=1)
+    with refusal(Kind.FULL, "16 GiB was asked for and 15 GiB is left"):
+        driver.create_slice(device.uuid, memory=from_gib(16), cores=1)
+
+
 def test_resizing_counts_what_the_slice_has_as_free() -> None:
     driver = make_driver(SLICED)
-    driver.create_slice(first(driver), memory=from_gib(64), cores=100)
-    assert driver.resize_slice(first(driver), 0, memory=from_gib(64), cores=100).cores == 100
-    assert driver.resize_slice(first(driver), 0, cores=40).memory == from_gib(64)
+    driver.create_slice(first(driver), memory=from_gib(63), cores=100)
+    assert driver.resize_slice(first(driver), 0, memory=from_gib(63), cores=100).cores == 100
+    assert driver.resize_slice(first(driver), 0, cores=40).memory == from_gib(63)
     with refusal(Kind.INVALID, "no slice 5"):
         driver.resize_slice(first(driver), 5, cores=10)
 

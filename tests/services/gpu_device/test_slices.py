@@ -211,7 +211,7 @@ async def test_a_driver_that_does_not_answer_is_never_taken_for_an_empty_card() 
 
 async def test_many_at_once_on_one_card_are_served_one_by_one() -> None:
     cards = Cards()
-    made = await asyncio.gather(*(cards.ensure(cards.wish(f"{number}", 4, 6)) for number in range(16)))
+    made = await asyncio.gather(*(cards.ensure(cards.wish(f"{number}", 3, 6)) for number in range(16)))
     assert len({part.id for (part,) in made}) == 16
     with pytest.raises(DriverError) as full:
         await cards.ensure(cards.wish("one-too-many", 1, 1))

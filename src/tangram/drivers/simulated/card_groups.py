@@ -86,6 +86,7 @@ def read_group(entry: object, place: str, before: Sequence[Group]) -> Group:
         vendor_position=0,
         product=product.name,
         memory=memory,
+        sliceable=product.sliceable_of(memory),
         numa=0,
         pcie_path=(),
         sliced=_sliced(form, vendor, functions),

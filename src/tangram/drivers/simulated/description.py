@@ -93,6 +93,8 @@ class CardSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Its number among the cards of its vendor, which is how that vendor's runtime counts."""
     product: str
     memory: Bytes
+    sliceable: Bytes
+    """What its slices can have in all: less than its memory where the model's driver keeps some."""
     numa: int
     pcie_path: tuple[str, ...]
     sliced: bool

@@ -1,9 +1,9 @@
 """What a MetaX card allows: its slices, its policy, its virtual functions.
 
-Slices are at most 16, their memory comes in steps of 128 MiB, and their compute is a percentage, which only online
-ones may have 0 of. The kernel keeps one number for the compute that is left, whatever the policy, so the percentages of
-a card never add up to more than 100.
-A policy is the card's, not the slice's: it changes only while the card has no slices.
+Slices are at most 16, their memory comes in steps of 128 MiB and is in all less than the card's on some models, and
+their compute is a percentage, which only online ones may have 0 of. The kernel keeps one number for the compute that is
+left, whatever the policy, so the percentages of a card never add up to more than 100. A policy is the card's, not the
+slice's: it changes only while the card has no slices.
 """
 
 from __future__ import annotations
@@ -27,11 +27,16 @@ LONGEST_NAME: Final = 31
 """Bytes that the kernel keeps of an alias."""
 
 
+def sliceable(spec: CardSpec) -> Bytes:
+    """What slices of it can have in all."""
+    return whole_steps(spec.sliceable)
+
+
 def room(spec: CardSpec, state: CardState) -> SliceRoom:
     """What is left to be sliced off."""
     if not state.sliced:
         return SliceRoom(0, Bytes(0), 0, state.policy)
-    memory = spec.memory - sum(each.memory for each in state.slices)
+    memory = sliceable(spec) - sum(each.memory for each in state.slices)
     return SliceRoom(
         slots=MOST_SLICES - len(state.slices),
         memory=whole_steps(memory),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from tangram.drivers.simulated import metax_rules
 from tangram.drivers.simulated.description import CardSpec, Description, Fault, Figure, Joint
 from tangram.drivers.simulated.figures import part_utilisation
 from tangram.drivers.simulated.mthreads_runtime import slice_minor
@@ -54,6 +55,7 @@ def device_of(description: Description, spec: CardSpec, state: CardState) -> Dev
         sriov=_sriov(spec, state),
         virtual_functions=state.virtual_functions if metax else NA,
         sliced=state.sliced,
+        sliceable=metax_rules.sliceable(spec) if metax and state.sliced else NA,
         memory_tiers=() if metax else memory_tiers(spec.memory),
     )
 

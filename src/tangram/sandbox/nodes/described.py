@@ -26,6 +26,7 @@ from tangram.model.topology import Link, LinkKind
 from tangram.units.ids import CardUuid, NodeName
 from tangram.units.memory import GIB, MIB, Bytes
 from tangram.wire import device_config, loose
+from tangram.wire.clusterfile.cards import find_product
 from tangram.wire.clusterfile.fields import refusal
 from tangram.wire.clusterfile.reading import read_cluster_file
 from tangram.wire.errors import WireError
@@ -171,7 +172,7 @@ def _document(
 def _entry(card: Card) -> dict[str, object]:
     entry: dict[str, object] = {
         "product": card.product,
-        "memory": f"{card.memory // MIB} MiB",
+        "memory": f"{_whole_memory(card) // MIB} MiB",
         "numa": card.numa,
         "sliced": card.mode is CardMode.SLICED,
         "policy": (card.announced_qos or QosPolicy.BEST_EFFORT).value,
@@ -179,6 +180,15 @@ def _entry(card: Card) -> dict[str, object]:
     if card.mode is CardMode.VIRTUAL:
         entry["virtual_functions"] = card.slots
     return entry
+
+
+def _whole_memory(card: Card) -> Bytes:
+    """The memory of the card itself: a file names of a sliced one what can be sliced, which the driver works out."""
+    known = find_product(card.product) if card.mode is CardMode.SLICED else None
+    if known is None:
+        return card.memory
+    product = known[1]
+    return product.memory if product.memory is not None and card.memory == product.sliceable else card.memory
 
 
 def _config(cards: Sequence[Card], place: str) -> dict[str, str]:

@@ -116,7 +116,8 @@ async def _parts(stage: Stage) -> None:
     (given,) = (await stage.held("ratio")).given
     stage.check(
         f"ratio has 25 % and, for half of its memory, {memory_text(given.memory)} of a MetaX card",
-        holds=(given.cores, given.memory) == (25, 32 * GIB),
+        # Of the 64 GiB of a C500 the driver slices 63.
+        holds=(given.cores, given.memory) == (25, 63 * GIB // 2),
         saw=given,
     )
     (given,) = (await stage.held("moore")).given

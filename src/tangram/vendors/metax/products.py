@@ -18,14 +18,16 @@ def whole_steps(memory: int) -> Bytes:
     return Bytes(memory // MEMORY_STEP * MEMORY_STEP)
 
 
-def _product(name: str, device: str, memory: Bytes | None = None) -> Product:
-    return Product(name=name, pci_id=f"9999:{device}", memory=memory)
+def _product(name: str, device: str, memory: Bytes | None = None, quota: Bytes | None = None) -> Product:
+    sliceable = None if quota is None else whole_steps(quota)
+    return Product(name=name, pci_id=f"9999:{device}", memory=memory, sliceable=sliceable)
 
 
 CATALOGUE: Final = Catalogue(
     "MX",
     (
-        _product("MXC500", "4001", from_gib(64)),
+        # What mx-smi of a real one answers as `total vram quota`. Of no other model the figure is public.
+        _product("MXC500", "4001", from_gib(64), quota=from_mib(64581)),
         _product("MXC500-P", "4011"),
         _product("MXC500X", "4040"),
         _product("MXC550", "4000", from_gib(64)),

@@ -1,7 +1,7 @@
 """The cards of a node of a short file: equal ones by number, or a list in which each may differ.
 
-What a product is known for need not be written: its vendor and memory come from the vendors' own tables. What nobody
-knows must be written, and is never assumed.
+What a product is known for need not be written: its vendor and memory come from the vendors' own tables, and of a
+sliced card what slices can have of that memory. What no table knows must be written, and is never assumed.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class _Make(msgspec.Struct, frozen=True):
     vendor: Vendor
     product: str
     memory: Bytes | None
+    sliceable: Bytes | None = None
+    """What slices can have in all, where that is known to be less."""
 
 
 def read_cards(fields: Fields, node: NodeName) -> tuple[Card, ...]:
@@ -77,7 +79,8 @@ def _card(form: Fields, node: Fields, node_name: NodeName, usual_index: int) -> 
     written = form.whole("index", most=_LARGEST_NUMBER)
     index = usual_index if written is None else written
     mode = form.word("mode", CardMode) or node.word("mode", CardMode) or _USUAL_MODE[make.vendor]
-    memory = form.memory("memory") or node.memory("memory") or make.memory
+    known = make.sliceable if mode is CardMode.SLICED and make.sliceable is not None else make.memory
+    memory = form.memory("memory") or node.memory("memory") or known
     if memory is None:
         what = f"product {make.product}" if make.product else "it"
         raise refusal(
@@ -115,7 +118,7 @@ def _make(form: Fields, node: Fields) -> _Make:
             raise refusal(
                 form.place, f"vendor is {stated}", f"{found.name} is made by {vendor}", "remove vendor"
             )
-        return _Make(vendor, found.name, found.memory)
+        return _Make(vendor, found.name, found.memory, found.sliceable)
     if stated is None:
         if product:
             names = [each.name for catalogue in _CATALOGUES.values() for each in catalogue.products]

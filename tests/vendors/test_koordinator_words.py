@@ -286,10 +286,16 @@ def test_one_container_asks_in_koordinators_words(pod_of: PodOf, second: dict[st
     assert admit(bound).request is not None, "what another scheduler has bound is counted all the same"
 
 
-def test_a_slice_above_the_largest_card_is_refused_when_that_is_known(admitted: Answer) -> None:
-    known = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(64)})
-    code, _ = only_refusal(admitted({CORE: "10", MEMORY: "65Gi", SGPU: "1"}, settings=known))
-    assert code == Code.MEMORY_ABOVE_LARGEST_CARD
+@pytest.mark.parametrize("card", [SGPU, VGPU])
+def test_a_slice_above_the_largest_known_is_warned_of(admitted: Answer, card: str) -> None:
+    known = AdmissionSettings(
+        mthreads_memory_per_card=(96, 160),
+        largest_memory={Vendor.METAX: from_gib(63), Vendor.MTHREADS: from_gib(48)},
+    )
+    answer = admitted({CORE: "25", MEMORY: "64Gi", card: "1"}, settings=known)
+    (caution,) = answer.cautions
+    assert (caution.code, caution.container) == (CautionCode.MEMORY_ABOVE_LARGEST_CARD, "main")
+    assert answer.request is not None
 
 
 # -------------------------------------------------------------------------------------- Moore Threads

@@ -134,19 +134,20 @@ def test_what_is_usually_meant_earns_no_caution(admitted: Answer, limits: dict[s
     assert admitted({SGPU: "1", **limits}).cautions == ()
 
 
-@pytest.mark.parametrize("words", [{VCORE: "25", VMEMORY: "128"}, {VCORE: "25", VMEMORY: "128Gi"}])
-def test_memory_above_the_largest_card_is_refused_only_when_that_is_known(
+@pytest.mark.parametrize("words", [{VCORE: "25", VMEMORY: "64"}, {VCORE: "25", VMEMORY: "64Gi"}])
+def test_memory_above_the_largest_slice_is_warned_of_only_when_that_is_known(
     admitted: Answer, words: dict[str, str]
 ) -> None:
-    known = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(64)})
+    known = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(63)})
     other = AdmissionSettings(largest_memory={Vendor.MTHREADS: from_gib(48)})
-    (refusal,) = admitted({SGPU: "1", **words}, settings=known).refusals
-    assert refusal.code == Code.MEMORY_ABOVE_LARGEST_CARD
-    assert "128 GiB" in refusal.sentence
-    assert "64 GiB" in refusal.sentence
-    assert admitted({SGPU: "1", **words}).refusals == ()
-    assert admitted({SGPU: "1", **words}, settings=other).refusals == ()
-    assert admitted({SGPU: "1", VMEMORY: "64"}, settings=known).refusals == ()
+    answer = admitted({SGPU: "1", **words}, settings=known)
+    (caution,) = answer.cautions
+    assert (caution.code, caution.container) == (CautionCode.MEMORY_ABOVE_LARGEST_CARD, "main")
+    assert "more than 63 GiB" in caution.sentence
+    assert answer.request is not None, "the next node may have a larger card"
+    assert admitted({SGPU: "1", **words}).cautions == ()
+    assert admitted({SGPU: "1", **words}, settings=other).cautions == ()
+    assert admitted({SGPU: "1", VCORE: "25", VMEMORY: "63"}, settings=known).cautions == ()
 
 
 # ------------------------------------------------------------------------------------- QoS and class

@@ -246,14 +246,16 @@ def test_containers_may_each_have_whole_cards(admitted: Answer) -> None:
     assert not answer.request.one_card
 
 
-def test_a_size_above_the_largest_card_is_refused_when_that_is_known(admitted: Answer) -> None:
+def test_a_size_above_the_largest_card_is_warned_of_when_that_is_known(admitted: Answer) -> None:
     known = AdmissionSettings(
         mthreads_memory_per_card=(96, 160), largest_memory={Vendor.MTHREADS: from_gib(48)}
     )
-    (refusal,) = admitted({VGPU: "1", CORE: "8", MEMORY: "128"}, settings=known).refusals
-    assert refusal.code == Code.MEMORY_ABOVE_LARGEST_CARD
-    assert "64 GiB of one card" in refusal.sentence
-    assert admitted({VGPU: "1", CORE: "8", MEMORY: "96"}, settings=known).refusals == ()
+    answer = admitted({VGPU: "1", CORE: "8", MEMORY: "128"}, settings=known)
+    (caution,) = answer.cautions
+    assert caution.code == CautionCode.MEMORY_ABOVE_LARGEST_CARD
+    assert "64 GiB of one card" in caution.sentence
+    assert answer.request is not None
+    assert admitted({VGPU: "1", CORE: "8", MEMORY: "96"}, settings=known).cautions == ()
 
 
 # ----------------------------------------------------------------------------------------------- sizes

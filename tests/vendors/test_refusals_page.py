@@ -21,7 +21,7 @@ from tangram.wire.koordinator.hints import read_hints
 PAGE = Path(__file__).parent.parent.parent / "docs" / "refusals.md"
 OTHERS = "\n## When the cluster has a say"
 
-SETTINGS = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(64)})
+SETTINGS = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(63)})
 RENAMED = AdmissionSettings(renamed={"example.com/share": "metax-tech.com/sgpu"})
 
 SGPU = {"metax-tech.com/sgpu": "1"}
@@ -82,7 +82,6 @@ REFUSED: dict[Code, Pod] = {
     Code.MEMORY_BELOW_ONE_STEP: pod({**SGPU, "metax-tech.com/vmemory": "100Mi"}),
     Code.MEMORY_AMBIGUOUS: pod({**SGPU, "metax-tech.com/vmemory": "2000"}),
     Code.MEMORY_NOT_A_TIER: pod({**VGPU, "mthreads.com/sgpu-memory": "33"}),
-    Code.MEMORY_ABOVE_LARGEST_CARD: pod({**SGPU, "metax-tech.com/vmemory": "128"}),
     Code.SEVERAL_CARDS_IN_SLICES: pod({"mthreads.com/vgpu": "2", "mthreads.com/sgpu-core": "8"}),
     Code.ONE_CARD_PER_POD: pod({"mthreads.com/vgpu": "2"}, VGPU),
     Code.KOORDINATOR_WITHOUT_VENDOR: pod(SLICE),
@@ -130,6 +129,9 @@ REFUSED: dict[Code, Pod] = {
 CAUTIONED: dict[CautionCode, Pod] = {
     CautionCode.COMPUTE_DEFAULTS_TO_WHOLE_CARD: pod({**SGPU, "metax-tech.com/vmemory": "4"}),
     CautionCode.MEMORY_DEFAULTS_TO_WHOLE_CARD: pod({**VGPU, "mthreads.com/sgpu-core": "8"}),
+    CautionCode.MEMORY_ABOVE_LARGEST_CARD: pod(
+        {**SGPU, "metax-tech.com/vcore": "25", "metax-tech.com/vmemory": "64"}
+    ),
     CautionCode.NO_COMPUTE_RESERVED: pod({**VGPU, "mthreads.com/sgpu-memory": "32"}),
     CautionCode.COMPUTE_ROUNDED_UP: pod({**SLICE, **VGPU}),
     CautionCode.MEMORY_ROUNDED_DOWN: pod(
@@ -154,8 +156,8 @@ to the first fault. What can never be met and is not refused is among [the sched
 
 The codes are stable and their set is closed; sentences may be reworded. Where HAMi or Koordinator has a text of its own
 for the same fault, the sentence begins with it, letter for letter. The examples are read with the default settings,
-and with 64 GiB as the largest MetaX card; that of `resource-renamed` in a cluster that calls the resource
-`example.com/share`.
+and with 63 GiB as the most that can be sliced of a MetaX card, as of a C500; that of `resource-renamed` in a cluster
+that calls the resource `example.com/share`.
 
 This page is made from the examples in `tests/vendors/test_refusals_page.py` by running that file.
 """

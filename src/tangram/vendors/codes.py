@@ -33,7 +33,6 @@ class Code(StrEnum):
     MEMORY_BELOW_ONE_STEP = "memory-below-one-step"
     MEMORY_AMBIGUOUS = "memory-ambiguous"
     MEMORY_NOT_A_TIER = "memory-not-a-tier"
-    MEMORY_ABOVE_LARGEST_CARD = "memory-above-largest-card"
     SEVERAL_CARDS_IN_SLICES = "several-cards-in-slices"
     ONE_CARD_PER_POD = "one-card-per-pod"
 
@@ -77,6 +76,7 @@ class CautionCode(StrEnum):
 
     COMPUTE_DEFAULTS_TO_WHOLE_CARD = "compute-defaults-to-whole-card"
     MEMORY_DEFAULTS_TO_WHOLE_CARD = "memory-defaults-to-whole-card"
+    MEMORY_ABOVE_LARGEST_CARD = "memory-above-largest-card"
     NO_COMPUTE_RESERVED = "no-compute-reserved"
     COMPUTE_ROUNDED_UP = "compute-rounded-up"
     MEMORY_ROUNDED_DOWN = "memory-rounded-down"

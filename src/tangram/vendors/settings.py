@@ -1,8 +1,10 @@
 """What an operator may tell admission about the cluster; everything else it knows by itself."""
 
+from collections.abc import Iterable
+
 import msgspec
 
-from tangram.model.cards import Vendor
+from tangram.model.cards import Card, Vendor
 from tangram.units.memory import Bytes
 
 
@@ -16,8 +18,10 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
     size depends on the card that will be chosen, so nothing is written."""
 
     largest_memory: dict[Vendor, Bytes] = {}
-    """The largest card of each vendor. A slice above it is refused at once; for a vendor that is not listed the
-    refusal is left to placement, which knows the cards."""
+    """What the largest sliced card known of each vendor can slice. The author of a slice above it is warned. Never
+    refused: the next node of an autoscaled cluster may have a larger card, and pods that run on a card which the ledger
+    does not know at the moment are read by the same settings and must keep their cards. Nothing is said of a vendor
+    that is not listed."""
 
     renamed: dict[str, str] = {}
     """From this cluster's own name of a resource to the usual one, for those that are not called as usual."""
@@ -31,3 +35,12 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_SETTINGS = AdmissionSettings()
+
+
+def largest_slices(cards: Iterable[Card]) -> dict[Vendor, Bytes]:
+    """Per vendor what the largest of the sliced cards among these can slice; a vendor without one is left out."""
+    largest: dict[Vendor, Bytes] = {}
+    for card in cards:
+        if card.offered_sliced:
+            largest[card.vendor] = max(card.memory, largest.get(card.vendor, Bytes(0)))
+    return largest

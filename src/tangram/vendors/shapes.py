@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from tangram.model.pods import Container
-from tangram.model.refusals import Refusal
+from tangram.model.refusals import Caution, Refusal
 from tangram.units.memory import Bytes, memory_text
-from tangram.vendors.codes import Code
+from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.wording import asked, sentence, written
 
 
@@ -37,16 +37,18 @@ def slice_without_count(container: Container, cards: str, parts: Iterable[str]) 
 
 def above_largest(
     container: Container, resource: str, memory: Bytes | None, largest: Bytes | None
-) -> Refusal | None:
-    """Refuse a slice larger than the largest card; with no such card known, or no size asked, nothing is checked."""
+) -> tuple[Caution, ...]:
+    """Warn of a slice larger than any sliced card known now; with no such card known, or no size asked, of nothing."""
     if memory is None or largest is None or memory <= largest:
-        return None
-    return Refusal(
-        Code.MEMORY_ABOVE_LARGEST_CARD,
-        sentence(
-            f"{asked(container, resource)}, which is {memory_text(memory)} of one card",
-            f"the largest card here has {memory_text(largest)}",
-            f"ask for at most {memory_text(largest)} of each card",
+        return ()
+    return (
+        Caution(
+            CautionCode.MEMORY_ABOVE_LARGEST_CARD,
+            sentence(
+                f"{asked(container, resource)}, which is {memory_text(memory)} of one card",
+                f"no sliced card here can slice more than {memory_text(largest)}, so the pod waits for a larger card",
+                f"ask for at most {memory_text(largest)} of each card",
+            ),
+            container.name,
         ),
-        container.name,
     )

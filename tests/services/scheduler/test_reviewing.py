@@ -392,10 +392,15 @@ def test_b35_who_asks_for_memory_alone_is_told_that_it_takes_the_whole_card() ->
     assert "takes all compute of the card" in told
 
 
-def test_more_than_the_largest_card_has_is_refused_where_it_is_known() -> None:
-    rules = ReviewRules(settings=AdmissionSettings(largest_memory={Vendor.METAX: from_gib(64)}))
-    pod = asking_pod({"metax-tech.com/sgpu": "1", "metax-tech.com/vmemory": "128"})
-    assert "the largest card here has 64 GiB" in refused(pod, rules)
+def test_more_than_the_largest_card_can_slice_is_warned_of_and_taken() -> None:
+    rules = ReviewRules(settings=AdmissionSettings(largest_memory={Vendor.METAX: from_gib(63)}))
+    pod = asking_pod(
+        {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "50", "metax-tech.com/vmemory": "64"}
+    )
+    response = answered(pod, rules)
+    assert response["allowed"]
+    (told,) = response["warnings"]
+    assert "no sliced card here can slice more than 63 GiB" in told
 
 
 # --- quota --------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ nowhere would sell its cards again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.kube.informer import Change, Key
 from tangram.model.allocations import Tenant
+from tangram.model.cards import Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
@@ -30,8 +32,9 @@ from tangram.services.scheduler.gang_index import GangIndex
 from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, Times
 from tangram.services.scheduler.seen import Seen, Waiting
 from tangram.units.ids import NodeName, PodUid
+from tangram.units.memory import Bytes
 from tangram.vendors.mthreads.tiers import sizes_of
-from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
+from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices
 from tangram.wire.koordinator.device import Device
 from tangram.wire.nodes import NodeReading, read_node, with_device
 from tangram.wire.pods import read_pod
@@ -85,6 +88,10 @@ class State:
         self.edition = 0
         """Grows with every change of a node."""
         self._sizes: dict[NodeName, frozenset[int]] = {}
+        self._largest: dict[NodeName, dict[Vendor, Bytes]] = {}
+        """What the largest sliced card of each vendor on each node can slice."""
+        self._nodes_by_largest: Counter[tuple[Vendor, Bytes]] = Counter()
+        """How many nodes have each of these: of many nodes few values, so that the largest is found at once."""
 
     # --- nodes ---------------------------------------------------------------------------------------------------
 
@@ -100,6 +107,7 @@ class State:
             self._readings.pop(name, None)
             self.problems.pop(name, None)
             self._note_sizes(name, None)
+            self._note_largest(name, None)
         else:
             self._take_node(name, change.new)
 
@@ -129,6 +137,7 @@ class State:
             self.problems[name] = tuple(problem.sentence for problem in reading.problems)
         else:
             self.problems.pop(name, None)
+        self._note_largest(name, reading.node)
         if known is None or _ids(known) != _ids(reading.node):
             self._note_sizes(name, reading.node)
             if any(not holding.charges for holding in self.ledger.holdings_on(name)):
@@ -146,6 +155,18 @@ class State:
             del self._sizes[name]
         self._read_pods_anew()
 
+    def _note_largest(self, name: NodeName, node: Node | None) -> None:
+        """Which slice is the largest depends on the sliced cards there are; a card may change its mode."""
+        largest = largest_slices(() if node is None else node.cards)
+        before = self._largest.pop(name, {})
+        if largest:
+            self._largest[name] = largest
+        if largest != before:
+            self._nodes_by_largest.subtract(before.items())
+            self._nodes_by_largest.update(largest.items())
+            self._nodes_by_largest += Counter()
+            self._read_pods_anew()
+
     def use_names(self, renamed: dict[str, str], sizes: tuple[int, ...] | None) -> None:
         """What HAMi's device configuration says: other names of resources, and sizes of Moore Threads cards."""
         self._renamed, self._given_sizes = renamed, sizes
@@ -155,7 +176,9 @@ class State:
         """Read pods by other settings from now on, those that wait already among them."""
         sizes = self._given_sizes or tuple(sorted({size for each in self._sizes.values() for size in each}))
         settings = AdmissionSettings(
-            mthreads_memory_per_card=sizes or DEFAULT_SETTINGS.mthreads_memory_per_card, renamed=self._renamed
+            mthreads_memory_per_card=sizes or DEFAULT_SETTINGS.mthreads_memory_per_card,
+            largest_memory=dict(sorted(self._nodes_by_largest)),
+            renamed=self._renamed,
         )
         if settings == self.admissions.settings:
             return

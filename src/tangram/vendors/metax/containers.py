@@ -85,7 +85,7 @@ def _whole(container: Container) -> Reading:
 def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Reading:
     count = amount(container, _SLICED_CARDS)
     compute = _compute(container)
-    memory = _vmemory(container, largest)
+    memory = _vmemory(container)
     if (
         count is None
         or isinstance(count, Refusal)
@@ -103,7 +103,12 @@ def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Rea
     )
     # Online slices hold no compute, so none of these surprises can happen to them.
     surprises = () if online else _surprises(container, compute, memory)
-    return Reading((ask,), cautions=(*surprises, *_rounding(container, names.VMEMORY, memory)))
+    cautions = (
+        *above_largest(container, names.VMEMORY, memory, largest),
+        *surprises,
+        *_rounding(container, names.VMEMORY, memory),
+    )
+    return Reading((ask,), cautions=cautions)
 
 
 def _compute(container: Container) -> int | Refusal | None:
@@ -113,7 +118,7 @@ def _compute(container: Container) -> int | Refusal | None:
     return compute
 
 
-def _vmemory(container: Container, largest: Bytes | None) -> Bytes | Refusal | None:
+def _vmemory(container: Container) -> Bytes | Refusal | None:
     text = stated(container, names.VMEMORY)
     if text is None or isinstance(text, Refusal):
         return text
@@ -127,8 +132,7 @@ def _vmemory(container: Container, largest: Bytes | None) -> Bytes | Refusal | N
         return Refusal(code, sentence(read, error.legal, f"write {error.instead}"), container.name)
     if size > LARGEST_MEMORY:
         return refusal(container, _MEMORY, Code.AMOUNT_TOO_LARGE)
-    fault = _below_one_step(container, names.VMEMORY, size)
-    return fault or above_largest(container, names.VMEMORY, size, largest) or size
+    return _below_one_step(container, names.VMEMORY, size) or size
 
 
 def _below_one_step(container: Container, word: str, size: Bytes | None) -> Refusal | None:
@@ -196,9 +200,7 @@ def _koordinator(container: Container, largest: Bytes | None) -> Reading:
     said = read_koordinator(container, _SLICED_CARDS)
     if isinstance(said, tuple):
         return Reading(refusals=said)
-    fault = _below_one_step(container, KOORDINATOR_MEMORY, said.memory) or above_largest(
-        container, KOORDINATOR_MEMORY, said.memory, largest
-    )
+    fault = _below_one_step(container, KOORDINATOR_MEMORY, said.memory)
     if fault is not None:
         return refused(fault)
     ask = Ask(
@@ -210,5 +212,8 @@ def _koordinator(container: Container, largest: Bytes | None) -> Reading:
         cores=said.core_percent,
         vocabulary=Vocabulary.KOORDINATOR,
     )
-    cautions = _rounding(container, KOORDINATOR_MEMORY, said.memory)
-    return Reading((ask,), mutations=said.mutations, cautions=cautions)
+    cautions = (
+        *above_largest(container, KOORDINATOR_MEMORY, said.memory, largest),
+        *_rounding(container, KOORDINATOR_MEMORY, said.memory),
+    )
+    return Reading((ask,), cautions=cautions, mutations=said.mutations)

@@ -41,7 +41,7 @@ class MetaxRules(msgspec.Struct, frozen=True):
     """MetaX's `VendorRules`."""
 
     largest_memory: Bytes | None = None
-    """Memory of the largest MetaX card in the cluster, when somebody said it."""
+    """What the largest sliced card known of this vendor can slice; None while none is known."""
 
     @property
     def vendor(self) -> Vendor:

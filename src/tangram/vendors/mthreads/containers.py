@@ -85,15 +85,17 @@ def _one_card(
     memory = None
     if said.units is not None and not _may_be_injected(said, memory_per_card):
         memory = from_512mib_units(said.units)
-    too_large = above_largest(container, names.SGPU_MEMORY, memory, largest)
-    if faults or too_large is not None:
-        return refused(*faults, too_large)
+    if faults:
+        return refused(*faults)
     alone = said.cores is None and said.units is None
     # HAMi leaves compute at none when only memory is given, and vendor plugins rely on what it leaves.
     cores = CORES_PER_CARD if alone else said.cores or 0
     return Reading(
         (_slice(1, cores, memory),),
-        cautions=_surprises(container, said),
+        cautions=(
+            *above_largest(container, names.SGPU_MEMORY, memory, largest),
+            *_surprises(container, said),
+        ),
         mutations=_injected(container, said, memory_per_card) if said.units is None else (),
     )
 

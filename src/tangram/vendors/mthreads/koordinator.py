@@ -47,9 +47,7 @@ def read_koordinator_words(
         return refused(mixed)
     if isinstance(said, tuple):
         return Reading(refusals=said)
-    fault = _memory_fault(container, said, memory_per_card) or above_largest(
-        container, KOORDINATOR_MEMORY, said.memory, largest
-    )
+    fault = _memory_fault(container, said, memory_per_card)
     if fault is not None:
         return refused(fault)
     cores = _sixteenths(said)
@@ -67,7 +65,11 @@ def read_koordinator_words(
         cores=cores,
         vocabulary=Vocabulary.KOORDINATOR,
     )
-    return Reading((ask,), cautions=_rounding(container, said, cores), mutations=(*said.mutations, *more))
+    cautions = (
+        *above_largest(container, KOORDINATOR_MEMORY, said.memory, largest),
+        *_rounding(container, said, cores),
+    )
+    return Reading((ask,), cautions=cautions, mutations=(*said.mutations, *more))
 
 
 def _is_bare(container: Container) -> bool:

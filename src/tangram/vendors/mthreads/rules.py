@@ -40,7 +40,7 @@ class MthreadsRules(msgspec.Struct, frozen=True):
     memory_per_card: tuple[int, ...] = (96,)
     """The shapes of card in the cluster, in units of 512 MiB."""
     largest_memory: Bytes | None = None
-    """Memory of the largest Moore Threads card in the cluster, when somebody said it."""
+    """What the largest sliced card known of this vendor can slice; None while none is known."""
 
     @property
     def vendor(self) -> Vendor:

@@ -202,8 +202,8 @@ _CODES: Final[Words] = {
     "rules.code.memory-ambiguous": ("Ambiguous memory", "显存单位有歧义"),
     "rules.code.memory-not-a-tier": ("No such slice size", "没有该大小的切片规格"),
     "rules.code.memory-above-largest-card": (
-        "More memory than any card has",
-        "显存超过集群中最大的卡",
+        "More memory than any card can slice",
+        "显存超过集群中可切分的最大值",
     ),
     "rules.code.several-cards-in-slices": ("A part of several cards", "多张卡只能整卡申请"),
     "rules.code.one-card-per-pod": ("One card for the pod's slices", "同一 Pod 的切片须在一张卡上"),

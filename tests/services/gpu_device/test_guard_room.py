@@ -129,11 +129,12 @@ def test_a_card_runs_one_policy_at_a_time() -> None:
         ("offline", "offline", ""),
         ("offline", "online", ""),
         ("online", "", "app-class-clash"),
-        ("online", "offline", "app-class-clash"),
+        ("online", "offline", ""),
         ("online", "online", ""),
     ],
 )
 def test_classes_meet_on_a_card_as_hami_lets_them(present: str, joining: str, code: str) -> None:
+    """In either order of binding: binds run in parallel, so the one placed first may be bound second."""
     early = sliced("early", (0, 4, 0 if present == "online" else 10), app_class=present, at=1)
     late = sliced("late", (0, 4, 0 if joining == "online" else 10), app_class=joining, at=2)
     assert judge(late, early) == code
@@ -145,6 +146,8 @@ def test_an_online_pod_joins_an_offline_one_that_has_all_compute_and_both_start_
     online = sliced("online", (0, 4, 50), app_class="online", at=2, qos="fixed-share")
     assert judge(online, offline) == ""
     assert judge(offline, online, granted=[online]) == ""
+    sooner = sliced("online", (0, 4, 50), app_class="online", at=0, qos="fixed-share")
+    assert (judge(offline, sooner, granted=[sooner]), judge(sooner, offline)) == ("", "")
 
 
 def pod_with_init(name: str, *, at: int, done: bool = False) -> BoundPod:

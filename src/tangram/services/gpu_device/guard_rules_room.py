@@ -33,12 +33,17 @@ from tangram.wire.tenants import Unnamed
 
 _NAMED = 3
 """Neighbours in one sentence; events are short."""
-_JOINS = {
-    None: (None,),
-    AppClass.OFFLINE: (AppClass.OFFLINE,),
-    AppClass.ONLINE: (AppClass.ONLINE, AppClass.OFFLINE),
-}
-"""Whom a pod of a class may join on a card."""
+_MEET = (
+    {None},
+    {AppClass.OFFLINE},
+    {AppClass.ONLINE},
+    {AppClass.ONLINE, AppClass.OFFLINE},
+)
+"""Classes of two pods that may be on one card.
+
+That an offline pod joins no online one is a rule of placing. Binds run in parallel, so the online pod of two that were
+placed rightly may be bound first, and would keep the other one out for good.
+"""
 
 
 def room_fault(
@@ -132,14 +137,14 @@ def _compute_taken(card: Card, mine: Standing, older: Sequence[Standing]) -> Ref
 def _joining_fault(card: Card, joining: Standing, present: Standing) -> Refusal | None:
     """Whether the one bound later may be on the card beside the one bound earlier."""
     at = f"pod {joining.pod} joins pod {present.pod} on {card_text(card)}"
-    if card.vendor is Vendor.METAX and present.app_class not in _JOINS[joining.app_class]:
+    if card.vendor is Vendor.METAX and {joining.app_class, present.app_class} not in _MEET:
         return _refusal(
             StartCode.APP_CLASS_CLASH,
             f"{at} with class {joining.app_class or 'none'} beside {present.app_class or 'none'}",
-            "online pods may join online and offline ones, all others only their like",
+            "online and offline pods share a card, pods without a class only with their like",
         )
     online = AppClass.ONLINE in (joining.app_class, present.app_class)
-    if joining.app_class is not AppClass.ONLINE and joining.has_to_itself(card):
+    if not online and joining.has_to_itself(card):
         return _refusal(
             StartCode.CARD_EXCLUSIVE, f"{at} and takes all its compute", "such a pod has the card to itself"
         )

@@ -61,7 +61,7 @@ _METAX: Final = (
                 "pods.yaml",
                 {
                     "batch": one("metax-b", (7,), "16 GiB", 60),
-                    "answers": one("metax-b", (7,), "16 GiB", 0, limit=1),
+                    "answers": one("metax-b", (7,), "16 GiB", 0),
                 },
             ),
             Waits("no-class.yaml", {"plain": "1 CardUuidMismatch (cards are excluded by uuid)"}),

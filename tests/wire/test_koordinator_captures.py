@@ -472,7 +472,8 @@ def test_without_blocks_it_gives_cards_that_are_near_and_not_linked_or_none() ->
 def test_what_was_captured_is_what_is_named() -> None:
     assert set(STRICTER) | set(LOOSER) | REFUSED <= set(HINTS)
     assert ROUNDED_TO_MIB in REQUESTS
-    assert (len(PLACED), len(TAKEN)) == (95, 47)
+    # Four of those placed ask MetaX cards for less memory than one step.
+    assert (len(PLACED), len(TAKEN)) == (95, 43)
 
 
 # ---- the debug API

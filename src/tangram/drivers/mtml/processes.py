@@ -3,7 +3,7 @@
 libmtml 1.5.0 exports them; newer headers and the vendor's package do not mention them. What they take and write was
 measured on 1.5.0: a count, and records of 32 bytes with a number and the memory held. A library that has them and
 writes other records is recognised by how much it clears, and its list counts as not available. So does an empty list:
-it was never seen whether it leaves processes out that have no number in this process's namespace.
+the library leaves out what the kernel driver gives number 0, as it may do with processes of other namespaces.
 """
 
 from __future__ import annotations

@@ -28,13 +28,14 @@ from e2e.agent_view_kit import (
 from e2e.agent_watch_kit import annotate, annotations, until_annotation, until_counts, until_pod_says
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Slice
+from tangram.units.na import known
 from testbed.api import Object, path_of
 from testbed.box import REPOSITORY
 from testbed.manifests import container, pod
 
 pytestmark = pytest.mark.xdist_group("agent under peers")
 
-GIB = 1 << 30
+GIB, MIB = 1 << 30, 1 << 20
 SLICED = Setup(
     "sliced",
     "tangram: cards/v1\ncards:\n- {product: C500, count: 4, sliced: true}\n",
@@ -65,6 +66,9 @@ def recorded(node: AgentNode, name: str) -> tuple[Object, dict[str, str]]:
     text = json.dumps(placed["annotations"])
     for number, card in enumerate(metax(node)):
         text = text.replace(f"{placed['node'].replace('sgpu-', 'GPU-')}-{number}", card.uuid)
+        if sliceable := known(card.sliceable, 0):
+            # An exclusive slice gets all memory that the node states, which was all of the card's on that day.
+            text = text.replace(f"{64 * GIB // MIB}", f"{sliceable // MIB}")
     for end in ('"', "-metax-"):
         text = text.replace(f"{placed['node']}{end}", f"{node.name}{end}")
     written: dict[str, str] = json.loads(text)

@@ -201,7 +201,7 @@ async def told(node: AgentNode) -> dict[str, object]:
         return (
             sorted(free[:2]) == [0, 1]
             and free[2:] == [15, 15]
-            and memory == [64512, 64512]
+            and memory == [63488, 63488]
             and {WHOLE_GIVEN, "hami.io/vgpu-node"} <= said.keys()
         )
 

@@ -293,7 +293,7 @@ async def test_our_bind_waits_for_one_that_a_scripted_koord_scheduler_has_begun_
         await until(lambda: bool(koord.scheduler.locks), "koord-scheduler has the lock")
         # It is bound to nothing yet, so nobody but koord-scheduler knows which cards it will have.
         names = ["after-0", "after-1"]
-        await create_all(koord.cluster, (ours(name, 100, 64) for name in names))
+        await create_all(koord.cluster, (ours(name, 100, 63) for name in names))
         await inside(standing, "begun")
         for name in names:
             await koord.cluster.until_pod(name, is_settled, within=PATIENCE)
@@ -337,7 +337,7 @@ async def test_a_pod_bound_from_a_late_copy_waits_with_a_sentence_until_the_card
     async with both(standing, Windows(news=LATE, backoff=QUICK.backoff)) as koord:
         await koord.cluster.api.create(koord_pod("late", whole(1)))
         names = [f"early-{number}" for number in range(CARDS)]
-        await create_all(koord.cluster, (ours(name, 100, 64) for name in names))
+        await create_all(koord.cluster, (ours(name, 100, 63) for name in names))
         for name in names:
             await inside(standing, name)
         told = await until_refused(koord.cluster, "late", "CreateContainerConfigError", "[memory-oversold]")

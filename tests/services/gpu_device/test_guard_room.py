@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +38,7 @@ from tangram.model.refusals import Refusal
 from tangram.services.gpu_device.guard import check
 from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.units.ids import CardUuid, PodUid
+from tangram.units.memory import from_gib
 from tangram.wire.tenants import Unnamed
 
 
@@ -79,6 +81,38 @@ def test_pods_that_are_over_do_not_count_and_terminating_ones_do() -> None:
     leaving = sliced("early", (0, 40, 10), terminating=True)
     assert judge(late, over, granted=[over]) == ""
     assert judge(late, leaving) == "memory-oversold"
+
+
+SLICES_63 = Inventory(
+    node=TWO_METAX.node,
+    devices=tuple(msgspec.structs.replace(each, memory=from_gib(64)) for each in TWO_METAX.devices),
+    cards=tuple(msgspec.structs.replace(each, memory=from_gib(63)) for each in TWO_METAX.cards),
+)
+
+
+def test_who_asks_for_all_memory_gets_what_the_card_slices_where_a_peer_wrote_all_of_the_card() -> None:
+    everything = sliced("all", (0, 64, 100), asked={"metax-tech.com/sgpu": "1"}, on=SLICES_63)
+    found = check(starting(everything), SLICES_63, [everything], set[PodUid]())
+    assert not isinstance(found, Refusal)
+    assert [share.memory for each in found for share in each.shares] == [from_gib(63)]
+    second = sliced("second", (0, 1, 0), at=2, on=SLICES_63)
+    assert judge(second, everything, on=SLICES_63) == "memory-oversold"
+
+
+@pytest.mark.parametrize(
+    ("gib", "asked"),
+    [
+        pytest.param(65, {"metax-tech.com/sgpu": "1"}, id="more than the card has"),
+        pytest.param(64, {"metax-tech.com/sgpu": "1", "metax-tech.com/vmemory": "20"}, id="more than asked"),
+    ],
+)
+def test_more_memory_than_that_is_still_refused(gib: int, asked: dict[str, str]) -> None:
+    assert judge(sliced("more", (0, gib, 100), asked=asked, on=SLICES_63), on=SLICES_63) == "more-than-asked"
+
+
+def test_a_size_that_was_asked_for_is_not_cut() -> None:
+    exact = sliced("exact", (0, 64, 50), on=SLICES_63)
+    assert judge(exact, on=SLICES_63) == "memory-oversold"
 
 
 def test_other_cards_do_not_matter() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tangram.model.allocations import ContainerShares, Tenant
+from tangram.model.allocations import ContainerShares, Share, Tenant
 from tangram.model.cards import Vendor
 from tangram.model.pods import Pod, Role
 from tangram.model.refusals import Refusal
@@ -20,6 +20,7 @@ from tangram.services.gpu_device.guard_rules_asked import asked_by
 from tangram.services.gpu_device.guard_rules_shares import PLACED_AGAIN, card_text, container_fault
 from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.units.ids import CardUuid
+from tangram.units.na import known
 from tangram.vendors.wording import sentence
 from tangram.wire import hami
 from tangram.wire.errors import shown
@@ -35,6 +36,8 @@ _ALLOCATIONS = (
     DEVICE_ALLOCATED,
 )
 _PUNCTUATION = ";:[]{}, \t\r\n"
+_ALL = 100
+"""Percent of a card's memory."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +75,7 @@ def claim_of(bound: BoundPod, inventory: Inventory) -> Claim | Refusal:
     settled = _settled(pod, tenant, sliced)
     if isinstance(settled, Refusal):
         return settled
+    settled = _within_slices(settled, sliced, inventory)
     for container in settled.allocation.containers:
         ask = asks.get(container.name)
         if ask is None or ask.kind is AskKind.SLICE:
@@ -119,6 +123,32 @@ def _settled(pod: Pod, tenant: Tenant, sliced: Mapping[str, Ask]) -> Tenant | Re
         for each in containers
     )
     allocation = msgspec.structs.replace(tenant.allocation, containers=moved)
+    return msgspec.structs.replace(tenant, allocation=allocation)
+
+
+def _within_slices(tenant: Tenant, sliced: Mapping[str, Ask], inventory: Inventory) -> Tenant:
+    """The tenant with what a card can slice where all its memory is asked for and written.
+
+    Peers count with the memory of the card, of which some models slice less: koord-device-daemon reports that.
+    """
+
+    def within(share: Share) -> Share:
+        card, device = inventory.card(share.card), inventory.device(share.card)
+        if card is None or device is None or not card.memory < share.memory <= known(device.memory, 0):
+            return share
+        return msgspec.structs.replace(share, memory=card.memory)
+
+    def asks_for_all(container: str) -> bool:
+        ask = sliced.get(container)
+        return ask is not None and ask.memory is None and ask.memory_percent == _ALL
+
+    containers = tuple(
+        msgspec.structs.replace(each, shares=tuple(map(within, each.shares)))
+        if asks_for_all(each.name)
+        else each
+        for each in tenant.allocation.containers
+    )
+    allocation = msgspec.structs.replace(tenant.allocation, containers=containers)
     return msgspec.structs.replace(tenant, allocation=allocation)
 
 

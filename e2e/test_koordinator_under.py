@@ -44,7 +44,7 @@ from tangram.model.cards import QosPolicy
 from testbed.cluster import Cluster
 from testbed.koord_adapters import BIND_TIMESTAMP, METAX_ALLOCATED, MINORS
 from testbed.koord_devices import ALLOCATED, MODEL, VENDOR
-from testbed.koord_requests import CORE, MEMORY, SHARED
+from testbed.koord_requests import CORE, MEMORY, RATIO, SHARED
 from testbed.koord_scheduler import DEVICES
 from testbed.options import Options
 
@@ -113,6 +113,25 @@ async def test_whole_cards_in_koordinators_words_are_slices_of_everything_on_a_s
     assert {(part.card, part.memory, part.cores) for part in all_slices(node)} == {
         (uuid, 63 * GIB, 100) for uuid, _, _ in rows
     }
+    await until_unlocked(node)
+
+
+@on(SLICED)
+async def test_halves_and_quarters_of_cards_fill_them_with_what_they_slice(koord: Koordinator) -> None:
+    node = koord.node
+    # The halves first: quarters on every card would leave room for no half.
+    for percent, count in ((50, 4), (25, 8)):
+        asked: dict[str, str | int] = {SHARED: 1, CORE: percent, RATIO: percent, SGPU: 1}
+        names = [f"ratio-{percent}-{number}" for number in range(count)]
+        await create_all(koord.cluster, (koord_pod(name, asked) for name in names))
+        for name in names:
+            await inside(node, name)
+            ((_, _, cores),) = metax_rows(await get_pod(koord.cluster, name))
+            assert cores == percent
+    parts = all_slices(node)
+    assert sorted((part.memory >> 20, part.cores) for part in parts) == [(16128, 25)] * 8 + [(32256, 50)] * 4
+    for card in metax(node):
+        assert sum(part.memory for part in parts if part.card == card.uuid) == 63 * GIB
     await until_unlocked(node)
 
 

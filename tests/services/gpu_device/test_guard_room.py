@@ -1,5 +1,6 @@
 """What a container may be given beside other pods: nothing is sold twice, and the earlier promise stands."""
 
+import json
 from collections.abc import Iterable
 from random import Random
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from builders.starts import (
     APP_CLASS,
     CORE,
+    GIVEN,
     GPU,
     HAMI_MTHREADS,
     HAMI_SLICE,
@@ -35,10 +37,12 @@ from tangram.model.allocations import Allocation, ContainerShares, Tenant
 from tangram.model.cards import CardMode
 from tangram.model.pods import Container, Phase
 from tangram.model.refusals import Refusal
+from tangram.services.gpu_device.grants import slice_wishes
 from tangram.services.gpu_device.guard import check
 from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.units.ids import CardUuid, PodUid
-from tangram.units.memory import from_gib
+from tangram.units.memory import GIB, MIB, from_gib
+from tangram.wire.koordinator.names import DEVICE_ALLOCATED
 from tangram.wire.tenants import Unnamed
 
 
@@ -97,6 +101,73 @@ def test_who_asks_for_all_memory_gets_what_the_card_slices_where_a_peer_wrote_al
     assert [share.memory for each in found for share in each.shares] == [from_gib(63)]
     second = sliced("second", (0, 1, 0), at=2, on=SLICES_63)
     assert judge(second, everything, on=SLICES_63) == "memory-oversold"
+
+
+def koordinated(
+    name: str, percent: int, *, at: int = 1, of_bytes: int | None = None, asked: dict[str, str] | None = None
+) -> BoundPod:
+    """A pod that koord-scheduler placed by what koord-device-daemon reports: all 64 GiB of the card."""
+    given = from_gib(64) * percent // 100 if of_bytes is None else of_bytes
+    words = {
+        "koordinator.sh/gpu.shared": "1",
+        "koordinator.sh/gpu-core": str(percent),
+        "koordinator.sh/gpu-memory-ratio": str(percent),
+        "metax-tech.com/sgpu": "1",
+    }
+    resources = {
+        "koordinator.sh/gpu-core": str(percent),
+        "koordinator.sh/gpu-memory": str(given),
+        "koordinator.sh/gpu-memory-ratio": str(percent),
+    }
+    notes = {
+        DEVICE_ALLOCATED: json.dumps({"gpu": [{"minor": 0, "resources": resources, "id": uuid(0)}]}),
+        GIVEN: json.dumps([[{"uuid": uuid(0), "compute": percent, "vRam": given // MIB}]]),
+    }
+    return bound(name, asked or words, annotations=notes, at=at, on=SLICES_63, scheduler="koord-scheduler")
+
+
+@pytest.mark.parametrize(
+    ("percent", "promised", "made"),
+    [
+        pytest.param(100, 64512 * MIB, 64512, id="all of it"),
+        pytest.param(50, 32256 * MIB, 32256, id="a half is 252 steps of the card"),
+        pytest.param(25, 16128 * MIB, 16128, id="a quarter is 126 steps"),
+        pytest.param(33, 63 * GIB * 33 // 100, 21248, id="a third ends within a step"),
+        pytest.param(1, 63 * GIB // 100, 640, id="one percent is five steps and a rest"),
+    ],
+)
+def test_a_percentage_is_of_what_the_card_slices_where_a_peer_took_it_of_all_of_the_card(
+    percent: int, promised: int, made: int
+) -> None:
+    one = koordinated("one", percent)
+    found = check(starting(one), SLICES_63, [one], set[PodUid]())
+    assert not isinstance(found, Refusal)
+    assert [share.memory for each in found for share in each.shares] == [promised]
+    assert [wish.memory for wish in slice_wishes(PodUid("one"), found)] == [made * MIB]
+
+
+@pytest.mark.parametrize("percents", [(50, 50), (25, 25, 25, 25), (50, 25, 25), (33, 33, 33, 1)])
+def test_percentages_that_make_one_card_share_it(percents: tuple[int, ...]) -> None:
+    pods = [koordinated(f"p{at}", percent, at=at) for at, percent in enumerate(percents)]
+    assert [judge(each, *pods, on=SLICES_63) for each in pods] == ["" for _ in pods]
+    assert [judge(each, *pods, granted=pods, on=SLICES_63) for each in pods] == ["" for _ in pods]
+    assert judge(koordinated("more", 5, at=9), *pods, on=SLICES_63) == "memory-oversold"
+
+
+def test_more_than_the_percentage_of_all_of_the_card_is_still_refused() -> None:
+    above = koordinated("above", 50, of_bytes=from_gib(32) + MIB)
+    assert judge(above, on=SLICES_63) == "more-than-asked"
+
+
+def test_bytes_that_koordinator_was_asked_for_are_not_cut() -> None:
+    words = {
+        "koordinator.sh/gpu.shared": "1",
+        "koordinator.sh/gpu-core": "50",
+        "koordinator.sh/gpu-memory": "32Gi",
+        "metax-tech.com/sgpu": "1",
+    }
+    pods = [koordinated(f"p{at}", 50, at=at, asked=words) for at in range(2)]
+    assert [judge(each, *pods, on=SLICES_63) for each in pods] == ["", "memory-oversold"]
 
 
 @pytest.mark.parametrize(

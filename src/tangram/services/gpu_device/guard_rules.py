@@ -127,28 +127,34 @@ def _settled(pod: Pod, tenant: Tenant, sliced: Mapping[str, Ask]) -> Tenant | Re
 
 
 def _within_slices(tenant: Tenant, sliced: Mapping[str, Ask], inventory: Inventory) -> Tenant:
-    """The tenant with what a card can slice where all its memory is asked for and written.
+    """The tenant with each percentage of a card's memory taken of what the card can slice.
 
-    Peers count with the memory of the card, of which some models slice less: koord-device-daemon reports that.
+    Peers take it of the memory of the card, of which some models slice less: koord-device-daemon reports that, and
+    koord-scheduler derives bytes from it. Two halves of such a card are more than it slices, so each slice
+    gets its percentage of what there is for all of them. A size that was asked for is never cut.
     """
 
-    def within(share: Share) -> Share:
+    def within(share: Share, ask: Ask) -> Share:
         card, device = inventory.card(share.card), inventory.device(share.card)
-        if card is None or device is None or not card.memory < share.memory <= known(device.memory, 0):
+        if card is None or device is None:
             return share
-        return msgspec.structs.replace(share, memory=card.memory)
+        of_slices = ask.memory_on(card)
+        of_card = known(device.memory, 0) * ask.memory_percent // _ALL
+        if not of_slices < share.memory <= of_card:
+            return share
+        return msgspec.structs.replace(share, memory=of_slices)
 
-    def asks_for_all(container: str) -> bool:
-        ask = sliced.get(container)
-        return ask is not None and ask.memory is None and ask.memory_percent == _ALL
+    def settled(container: ContainerShares) -> ContainerShares:
+        ask = sliced.get(container.name)
+        if ask is None or ask.memory is not None:
+            return container
+        return msgspec.structs.replace(
+            container, shares=tuple(within(share, ask) for share in container.shares)
+        )
 
-    containers = tuple(
-        msgspec.structs.replace(each, shares=tuple(map(within, each.shares)))
-        if asks_for_all(each.name)
-        else each
-        for each in tenant.allocation.containers
+    allocation = msgspec.structs.replace(
+        tenant.allocation, containers=tuple(map(settled, tenant.allocation.containers))
     )
-    allocation = msgspec.structs.replace(tenant.allocation, containers=containers)
     return msgspec.structs.replace(tenant, allocation=allocation)
 
 

@@ -62,6 +62,21 @@ def test_a_card_two_parts_report_belongs_to_the_first() -> None:
     assert set(joined.health()) >= {"GPU-0", "GPU-1", "sysfs-7"}
 
 
+def test_what_the_last_part_says_of_a_card_that_the_first_owns_is_hidden() -> None:
+    doubted = Health(healthy=False, code="limited", message="not listed")
+    bare = FakeDriver(metax_card(0, uuid="PCI-0"), metax_card(7, uuid="PCI-7"), name="sysfs")
+    bare.health_of.update({CardUuid("PCI-0"): doubted, CardUuid("PCI-7"): doubted})
+    for listed_before in (False, True):
+        joined = JoinedDriver([MX, bare])
+        if listed_before:
+            joined.devices()
+        assert {uuid: found.healthy for uuid, found in joined.health().items()} == {
+            "GPU-0": True,
+            "GPU-1": True,
+            "PCI-7": False,
+        }
+
+
 def test_a_part_whose_driver_went_away_is_left_out_and_its_cards_are_unhealthy() -> None:
     part = moore()
     joined = JoinedDriver([MX, part])

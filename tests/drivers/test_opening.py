@@ -5,16 +5,21 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from builders.fake_driver import FakeDriver, metax_card, mthreads_card
 from builders.mxsml_twin import RULES, SYSFS, Twin, c500
+from builders.sysfs_tree import S4000, Tree
 from tangram.drivers import opening
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.opening import FORMS, open_driver
 from tangram.drivers.protocol import Driver
+from tangram.drivers.unusable import limited
 from tangram.drivers.ways import Conditions, Way
 from tangram.model.cards import Vendor
+from tangram.model.devices import Device, Health
+from tangram.units.ids import CardUuid
 
 Arrange = Callable[..., None]
 
@@ -157,6 +162,113 @@ def test_a_library_without_cards_makes_those_of_its_vendor_doubtful_only(arrange
     assert (library.closed, tool.closed) == (False, True)
     driver.close()
     assert library.closed
+
+
+def doubting_sysfs(*cards: Device) -> Callable[[str | None, Conditions], Driver]:
+    """The kernel's view, which calls a card healthy unless its vendor's software answers and does not list it."""
+
+    def opened(_: str | None, conditions: Conditions) -> Driver:
+        driver = FakeDriver(*cards, name="sysfs")
+        for card in cards:
+            if (doubt := conditions.doubts.get(card.vendor)) is not None:
+                driver.health_of[card.uuid] = limited(doubt)
+        return driver
+
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("ways", "unlisted", "said"),
+    [
+        pytest.param(
+            {"mxsml": FakeDriver(metax_card(0), name="mxsml")}, metax_card(9), "mxsml", id="metax library"
+        ),
+        pytest.param(
+            {"mxsmi": FakeDriver(metax_card(0), name="mx-smi")}, metax_card(9), "mx-smi", id="metax tool"
+        ),
+        pytest.param(
+            {"mtml": FakeDriver(mthreads_card(0), name="mtml")},
+            mthreads_card(9),
+            "mtml",
+            id="an S4000 of libmtml 1.5.0",
+        ),
+        pytest.param({"gmi": FakeDriver(mthreads_card(0), name="gmi")}, mthreads_card(9), "gmi", id="gmi"),
+    ],
+)
+def test_one_card_that_the_vendors_software_does_not_list_beside_others_is_limited(
+    arrange: Arrange, ways: dict[str, FakeDriver], unlisted: Device, said: str
+) -> None:
+    arrange(**ways)
+    (listed,) = next(iter(ways.values())).found
+    same = msgspec.structs.replace(listed, uuid=CardUuid(f"PCI-{listed.bdf}"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "SYSFS", Way("sysfs", doubting_sysfs(same, unlisted), "", ("sysfs",)))
+        driver = open_driver("auto")
+    expected = {
+        listed.uuid: Health(healthy=True),
+        unlisted.uuid: limited(f"{said} does not list this card"),
+    }
+    assert driver.health() == expected, "also before the cards were listed"
+    assert [device.uuid for device in driver.devices()] == [listed.uuid, unlisted.uuid]
+    assert driver.health() == expected
+
+
+def test_cards_of_a_vendor_without_software_are_not_doubted_for_the_other_vendors(arrange: Arrange) -> None:
+    arrange(mxsml=FakeDriver(metax_card(0), name="mxsml"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "SYSFS", Way("sysfs", doubting_sysfs(mthreads_card(0)), "", ("sysfs",)))
+        driver = open_driver("auto")
+    assert all(health.healthy for health in driver.health().values())
+
+
+def test_cards_whose_library_goes_away_later_are_limited_in_the_kernels_view(arrange: Arrange) -> None:
+    library = FakeDriver(metax_card(0), metax_card(1), name="mxsml")
+    arrange(mxsml=library)
+    cards = (metax_card(0), metax_card(1), mthreads_card(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "SYSFS", Way("sysfs", doubting_sysfs(*cards), "", ("sysfs",)))
+        driver = open_driver("auto")
+    assert all(driver.health()[device.uuid].healthy for device in driver.devices())
+    gone = DriverError(Kind.NO_DRIVER, "the kernel driver was unloaded")
+    library.errors.update(devices=gone, health=gone)
+    devices = driver.devices()
+    assert [device.uuid for device in devices] == ["GPU-0", "GPU-1", "mt-0"]
+    assert [driver.health()[device.uuid].healthy for device in devices] == [False, False, True]
+    library.errors.clear()
+    assert all(driver.health()[device.uuid].healthy for device in driver.devices())
+
+
+def test_a_card_that_the_library_stops_listing_is_limited_and_not_healthy(arrange: Arrange) -> None:
+    library = FakeDriver(metax_card(0), metax_card(1), name="mxsml")
+    arrange(mxsml=library)
+    with pytest.MonkeyPatch.context() as patch:
+        cards = (metax_card(0), metax_card(1), metax_card(9))
+        patch.setattr(opening, "SYSFS", Way("sysfs", doubting_sysfs(*cards), "", ("sysfs",)))
+        driver = open_driver("auto")
+    del library.found[1]
+    assert [device.uuid for device in driver.devices()] == ["GPU-0", "GPU-1", "GPU-9"]
+    assert driver.health()[CardUuid("GPU-1")] == limited("mxsml does not list this card")
+
+
+def test_an_s4000_beside_cards_that_libmtml_knows_is_limited_in_the_kernels_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = Tree(tmp_path)
+    for bdf in ("0001:10:00.0", "0001:11:00.0"):
+        tree.card(f"pci0001:00/{bdf}", S4000, driver="mtgpu")
+    library = FakeDriver(mthreads_card(0, product="MTT S3000"), name="mtml")
+    monkeypatch.setattr(opening, "METAX_WAYS", (way("mxsml", None),))
+    monkeypatch.setattr(opening, "MTHREADS_WAYS", (way("mtml", library),))
+    driver = open_driver("auto", conditions=Conditions(root=tmp_path))
+    try:
+        known, unknown = driver.devices()
+        assert (known.uuid, unknown.uuid) == ("mt-0", "PCI-0001:11:00.0")
+        assert driver.health() == {
+            known.uuid: Health(healthy=True),
+            unknown.uuid: limited("mtml does not list this card"),
+        }
+    finally:
+        driver.close()
 
 
 def test_a_library_without_cards_is_closed_where_sysfs_has_none_either(arrange: Arrange) -> None:

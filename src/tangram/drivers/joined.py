@@ -1,13 +1,15 @@
 """Several ways of reaching cards, seen as one: a node may hold cards of two vendors.
 
 Whoever is listed first owns a card that two of them report, told by its bus address; so a plain reader of sysfs can
-stand last and add only what no library knew. Nothing is merged within one card: half a report of each of two sources
-would be a report of nobody.
+stand last and add only what no library knew. Its view of a card that it does not own is hidden in every answer, under
+whatever name it has the card. Nothing is merged within one card: half a report of each of two sources would be a report
+of nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 
 import msgspec
@@ -30,6 +32,8 @@ class JoinedDriver:
     def __init__(self, parts: Sequence[Driver]) -> None:
         self._parts = tuple(parts)
         self._owners: dict[CardUuid, Driver] = {}
+        self._hidden: frozenset[tuple[int, CardUuid]] = frozenset()
+        """By part, the names of cards that it reports and another part owns."""
 
     @property
     def name(self) -> str:
@@ -40,7 +44,8 @@ class JoinedDriver:
         found: list[Device] = []
         owners: dict[CardUuid, Driver] = {}
         absent: list[DriverError] = []
-        for part in self._parts:
+        hidden: set[tuple[int, CardUuid]] = set()
+        for at, part in enumerate(self._parts):
             try:
                 mine = part.devices()
             except DriverError as error:
@@ -53,9 +58,11 @@ class JoinedDriver:
                 if device.bdf not in places and device.uuid not in owners:
                     owners[device.uuid] = part
                     found.append(device)
+                else:
+                    hidden.add((at, device.uuid))
         if absent and not found:
             raise absent[0]
-        self._owners = owners
+        self._owners, self._hidden = owners, frozenset(hidden)
         return tuple(found)
 
     def links(self, devices: Sequence[Device]) -> LinkReport:
@@ -83,8 +90,12 @@ class JoinedDriver:
         return self._owner(uuid).figures(uuid)
 
     def health(self) -> Mapping[CardUuid, Health]:
+        if not self._owners:
+            # Whose cards are whose is not known before they were listed. Where none is left, the parts say so below.
+            with suppress(DriverError):
+                self.devices()
         found: dict[CardUuid, Health] = {}
-        for part in self._parts:
+        for at, part in enumerate(self._parts):
             try:
                 mine = part.health()
             except DriverError as error:
@@ -96,7 +107,11 @@ class JoinedDriver:
                     if owner is part
                 }
             found.update(
-                {uuid: health for uuid, health in mine.items() if self._owners.get(uuid, part) is part}
+                {
+                    uuid: health
+                    for uuid, health in mine.items()
+                    if self._owners.get(uuid, part) is part and (at, uuid) not in self._hidden
+                }
             )
         return found
 

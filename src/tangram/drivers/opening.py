@@ -1,10 +1,11 @@
 """From a word to a driver: `auto`, or the name of one way of reaching cards with where to find it.
 
 `auto` takes the best way that works for each vendor (library, then tool), joins the two where a node has both, and
-lets sysfs add the cards that neither knew. Where a vendor's library or tool answers and finds no card that it can use,
-sysfs lists that vendor's cards as limited, with the sentence of the library: no container could use them either. The
-library stays in front, and takes its cards over when it finds them. `auto` never falls back to simulated cards: a
-scheduler that believes in cards that are not there is worse than one that has none.
+lets sysfs add the cards that neither knew. Where a vendor's library or tool answers, cards of that vendor that it does
+not list are limited: no container could use them either. That holds for the one card that an old library does not know
+beside others, for all of them, and for those that it stops listing later. The library stays in front, and takes its
+cards over when it finds them. `auto` never falls back to simulated cards: a scheduler that believes in cards that are
+not there is worse than one that has none.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def _automatic(on_try: OnTry, conditions: Conditions) -> Driver:
                 # It is there and in trouble. Whoever asked must see the trouble, not another way round it.
                 _close(idle)
                 return driver
+            # The join hides from sysfs the cards that this one lists.
+            doubts[vendor] = f"{driver.name} does not list this card"
         elif without_cards is not None:
             idle.append(without_cards.driver)
             doubts[vendor] = without_cards.sentence

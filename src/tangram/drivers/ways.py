@@ -28,8 +28,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     lock_directory: str = "/run/tangram"
     """Where makers of slices on one node take turns, as seen from here."""
     doubts: Mapping[Vendor, str] = {}
-    """What a vendor's own software says where it answers and finds no card it can use: the kernel's view alone must not
-    call such a card usable."""
+    """Of each vendor whose own software answers, why a card that it does not list is not usable: the kernel's view
+    alone must not call it so."""
 
     def at(self, path: str) -> Path:
         return self.root / path.lstrip("/")

@@ -50,7 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limit: float = DEFAULT_LIMIT
     """Seconds a question may take: reading a file of a hung card does not return."""
     doubts: Mapping[Vendor, str] = {}
-    """Vendors whose cards are listed as limited, with the reason: their own software finds none that it can use."""
+    """Vendors whose cards are listed as limited, with the reason: their own software answers, and whoever asks here
+    asks about cards that it does not list."""
 
 
 class _Card(msgspec.Struct, frozen=True):

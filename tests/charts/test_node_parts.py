@@ -11,6 +11,8 @@ import yaml
 from builders.charts.cases import EXTENSIONS, WITH_DAEMONS, case_named, leaves, values_of
 from builders.charts.goldens import Object, changes_of, objects_of
 from builders.charts.reading import of_kind, pod_of, workloads
+from tangram.drivers.mxsmi.tool import FOLDERS
+from tangram.drivers.mxsml.locate import DIRECTORIES
 from tangram.services.gpu_device.config_texts import read_config_texts
 from tangram.units.ids import NodeName
 from tangram.wire.device_config import CONFIG_MAPS, NodeMode
@@ -83,6 +85,33 @@ def test_gpu_device_sees_of_the_host_what_its_page_says(chart: str) -> None:
     assert {
         path: (each["mountPath"], each.get("readOnly", False)) for path, each in mounted.items()
     } == wanted
+
+
+@pytest.mark.parametrize(
+    ("component", "case"), [("gpu-device", "default"), ("gpu-label", "gpuLabel.driver.library")]
+)
+@pytest.mark.parametrize("driver", ["/opt/mxdriver", "/usr/local/metax/mxdriver"])
+def test_library_and_tool_are_looked_for_where_the_container_sees_a_driver(
+    chart: str, component: str, case: str, driver: str
+) -> None:
+    mounted = volumes(chart, component, case)
+    (path, mount), *_ = [each for each in mounted.items() if driver.startswith(f"{each[0]}/")]
+    assert mount["readOnly"] is True
+    seen = driver.replace(path, mount["mountPath"], 1)
+    assert f"{seen}/lib" in DIRECTORIES
+    assert f"{seen}/bin" in FOLDERS
+
+
+def test_no_folder_of_a_driver_is_made_on_a_host(chart: str) -> None:
+    """A mount of a folder that is not there makes it, whatever its type: the runtimes do where the kubelet does not."""
+    for component, case in (("gpu-device", "default"), ("gpu-label", "gpuLabel.driver.library")):
+        spec = pod_of(part(chart, component, case))["spec"]
+        made = {
+            each["hostPath"]["path"]
+            for each in spec["volumes"]
+            if "hostPath" in each and each["hostPath"]["type"] != "Directory"
+        }
+        assert not [path for path in made if path.startswith(("/usr", "/opt/"))]
 
 
 def test_gpu_device_sees_the_processes_that_use_the_cards(chart: str) -> None:
@@ -165,7 +194,7 @@ def test_what_needs_no_power_has_none(chart: str, component: str) -> None:
 
 
 def test_gpu_label_asks_a_library_only_if_told_to(chart: str) -> None:
-    assert volumes(chart, "gpu-label", "gpuLabel.driver.library").keys() == {"/var/log/metax", "/opt"}
+    assert volumes(chart, "gpu-label", "gpuLabel.driver.library").keys() == {"/var/log/metax", "/opt", "/usr"}
     assert volumes(chart, "gpu-label", "gpuLabel.driver.simulated").keys() == {
         "/var/log/metax",
         "/run/tangram",

@@ -19,6 +19,7 @@ def test_the_documented_places_are_tried_in_order() -> None:
         "/mine/libmxsml.so",
         "/opt/mxdriver/lib/libmxsml.so",
         "/usr/local/metax/mxdriver/lib/libmxsml.so",
+        "/host/usr/local/metax/mxdriver/lib/libmxsml.so",
         "/opt/maca/lib/libmxsml.so",
         "/opt/mxn100/lib/libmxsml.so",
         "/opt/maca-3.5/lib/libmxsml.so",

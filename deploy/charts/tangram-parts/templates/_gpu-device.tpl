@@ -4,9 +4,9 @@ gpu-device, the node agent: docs/gpu-device.md says what each right and each pat
 Where it runs: on nodes that gpu-label found a card in. `kubectl cordon` takes those labels off, and so the agent leaves
 a node before somebody works on its driver.
 
-Paths are the same inside as on the host. What is written into CDI files is read by the host's runtime, and the vendors'
-libraries have the paths of device nodes and of the kernel's files built in. /sys and /proc need no mount: the kernel
-shows a privileged container the same cards there as the host.
+Paths are the same inside as on the host, but for /usr and /etc, which are the image's own. What is written into CDI
+files is read by the host's runtime, and the vendors' libraries have the paths of device nodes and of the kernel's files
+built in. /sys and /proc need no mount: the kernel shows a privileged container the same cards there as the host.
 */}}
 {{- define "tangram-parts.gpu-device" -}}
 {{ include "tangram-parts.gpu-device-rights" . }}
@@ -196,6 +196,7 @@ spec:
           hostPath:
             path: /opt
             type: DirectoryOrCreate
+        # Not the folder of a driver below it: a host need not have that, and a mount would make it.
         - name: usr
           hostPath:
             path: /usr

@@ -3,7 +3,7 @@ gpu-label, the labels of nodes: on every Linux node, because that a node has no 
 
 It reads what the kernel shows of the PCI bus in every container's /sys, and nothing else of the host: all labels follow
 from that. The vendors' libraries would tell the same and want device nodes, which only a privileged container has. A
-`driver` that needs more is given the one folder that it needs.
+`driver` that needs more sees the host's folders in which drivers are, and cannot write there.
 */}}
 {{- define "tangram-parts.gpu-label" -}}
 {{ include "tangram-parts.gpu-label-rights" . }}
@@ -101,6 +101,9 @@ spec:
             - name: opt
               mountPath: /opt
               readOnly: true
+            - name: usr
+              mountPath: /host/usr
+              readOnly: true
             {{- end }}
             - name: tmp
               mountPath: /tmp
@@ -116,6 +119,11 @@ spec:
           hostPath:
             path: /opt
             type: DirectoryOrCreate
+        # Not the driver's folder below it: a host need not have that, and a mount would make it.
+        - name: usr
+          hostPath:
+            path: /usr
+            type: Directory
         {{- end }}
         - name: tmp
           emptyDir:

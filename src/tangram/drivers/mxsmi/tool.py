@@ -13,7 +13,8 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
@@ -21,7 +22,14 @@ import msgspec
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsmi.text import LONGEST
 
-FOLDERS: Final = ("/opt/mxdriver/bin", "/usr/local/metax/mxdriver/bin", "/opt/maca/bin")
+OF_HOST: Final = "/host"
+"""Where a container has what it may see of its host under other paths than the host."""
+FOLDERS: Final = (
+    "/opt/mxdriver/bin",
+    "/usr/local/metax/mxdriver/bin",
+    f"{OF_HOST}/usr/local/metax/mxdriver/bin",
+    "/opt/maca/bin",
+)
 NAMES: Final = ("mx-smi", "ht-smi")
 """The second is the same tool under another maker's brand."""
 LIMIT: Final = 10.0
@@ -61,6 +69,19 @@ def find_binary(named: str | None) -> str:
     )
 
 
+def _environment(binary: str, ours: Mapping[str, str]) -> dict[str, str]:
+    """What the tool is run with.
+
+    A path of libraries that is built into it is one of the host. Where the tool is seen elsewhere than there, the
+    driver's folder of libraries beside it goes first on the loader's path; the C library stays the image's.
+    """
+    environment = {**ours, "LC_ALL": "C"}
+    if binary.startswith(f"{OF_HOST}/"):
+        beside = str(Path(binary).parent.parent / "lib")
+        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, (beside, ours.get("LD_LIBRARY_PATH"))))
+    return environment
+
+
 class MxSmi:
     """The tool on this machine."""
 
@@ -93,7 +114,7 @@ class MxSmi:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "LC_ALL": "C"},
+                env=_environment(self._binary, os.environ),
                 start_new_session=True,
             )
         except OSError as error:

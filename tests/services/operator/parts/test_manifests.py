@@ -156,6 +156,16 @@ def test_gpu_label_with_simulated_cards_sees_the_folder_of_their_socket_as_in_th
     assert "logs" not in volumes(mine), "no folder, no files"
 
 
+@pytest.mark.parametrize("driver", ["mxsml", "mx-smi"])
+def test_gpu_label_that_asks_a_driver_sees_where_drivers_are_as_in_the_charts(driver: str) -> None:
+    charts = pod(of_chart("gpu-label", "gpuLabel.driver.library"))
+    part = next(each for each in PARTS if each.name == gpu_label.NAME)
+    spec = read_spec({"spec": {"driver": {"deployPolicy": "Never"}, "labelgen": {"driver": driver}}})
+    mine = pod(daemon_set(part, spec))
+    assert volumes(mine) == volumes(charts)
+    assert mine["containers"][0]["volumeMounts"] == charts["containers"][0]["volumeMounts"]
+
+
 # ---- the order of a node
 
 

@@ -67,7 +67,7 @@ def manifests(spec: Spec, site: Site) -> tuple[Object, ...]:
             pods.mount("koordlet", "/var/run/koordlet/xpu-device-infos"),
             pods.mount("dev", "/dev"),
             pods.mount("opt", "/opt", read_only=True),
-            pods.mount("usr", "/host/usr", read_only=True),
+            pods.mount("usr", pods.HOST_USR, read_only=True),
             pods.mount("etc", "/host/etc", read_only=True),
             *pods.log_mounts(log),
             pods.mount("tmp", "/tmp"),  # noqa: S108 - in its own container

@@ -40,13 +40,19 @@ def manifests(spec: Spec, site: Site) -> tuple[Object, ...]:
 
 
 def _of_the_host(driver: str) -> tuple[list[Object], list[Object]]:
-    """The PCI bus is in every container's /sys; a way of asking that needs more is given the one folder it needs."""
+    """The PCI bus is in every container's /sys; a way of asking that needs more sees where drivers are."""
     if driver.startswith(pods.SIMULATED):
         return [pods.mount("state", pods.STATE_FOLDER, read_only=True)], [
             pods.host_folder("state", pods.STATE_FOLDER)
         ]
     if driver.startswith(_LIBRARIES):
-        return [pods.mount("opt", "/opt", read_only=True)], [pods.host_folder("opt", "/opt")]
+        return [
+            pods.mount("opt", "/opt", read_only=True),
+            pods.mount("usr", pods.HOST_USR, read_only=True),
+        ], [
+            pods.host_folder("opt", "/opt"),
+            pods.host_folder("usr", "/usr", must_exist=True),
+        ]
     return [], []
 
 

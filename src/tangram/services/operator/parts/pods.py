@@ -30,6 +30,8 @@ LOG_FOLDER: Final = "/var/log/metax"
 STATE_FOLDER: Final = "/run/tangram"
 """Also where simulated cards have their socket."""
 HOST: Final = "/host"
+HOST_USR: Final = "/host/usr"
+"""The host's `/usr`, where some drivers are; its own path is the image's."""
 SIMULATED: Final = "simulated:"
 
 EVERYWHERE: Final[list[Object]] = [{"operator": "Exists"}]

@@ -6,15 +6,20 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from builders import mxsmi_shapes as shapes
 from builders.hanging import LONG, eventually
+from builders.metax_tree import MetaxTree, TreeCard
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsmi.driver import FRESH, MxSmiDriver, Settings
 from tangram.drivers.mxsmi.tool import GRACE, MxSmi, Output, find_binary
+from tangram.drivers.mxsml import settings as mxsml
+from tangram.drivers.mxsml.kernel import Kernel
 from tangram.drivers.opening import open_driver
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Health, SliceRoom
@@ -143,8 +148,62 @@ def test_a_card_that_was_never_usable_is_listed_under_its_address(tmp_path: Path
     usable, limited = driver.devices()
     assert (usable.uuid, limited.uuid) == (FIRST, name)
     assert (limited.product, limited.bdf, limited.index) == ("MXC500", shapes.BDFS[1], 1)
-    assert (limited.sliced, limited.sliceable, driver.slices(name)) == (NA, NA, ())
+    assert (limited.sliced, limited.sliceable) == (NA, NA)
     assert driver.links((usable, limited)).links == ()
+
+
+def limited_tree(tmp_path: Path, **changes: Any) -> Path:  # noqa: ANN401 - whatever TreeCard takes
+    """The machine of `LISTING` in the kernel's files: the second card cannot be used."""
+    cards = (
+        TreeCard(at, bdf, uuid=uuid.removeprefix("GPU-"), model="sgpu", smi=at == 0)
+        for at, (bdf, uuid) in enumerate(zip(shapes.BDFS[:2], shapes.UUIDS[:2], strict=True))
+    )
+    MetaxTree(cards=tuple(replace(card, **changes) for card in cards)).grow(tmp_path, tmp_path / "dev")
+    return tmp_path
+
+
+def test_a_card_limited_from_the_start_keeps_the_name_and_slicing_of_the_kernels_files(
+    tmp_path: Path,
+) -> None:
+    driver, _ = make({**every_answer(), "-L": shapes.LISTING}, limited_tree(tmp_path))
+    second = CardUuid(shapes.UUIDS[1])
+    usable, limited = driver.devices()
+    assert (usable.uuid, limited.uuid) == (FIRST, second)
+    assert (limited.sliced, limited.sliceable) == (True, from_mib(64512))
+    assert driver.health()[second] == Health(
+        healthy=False, code="limited", message="MetaX Sysfs File Unaccessible"
+    )
+    driver.close()
+
+
+def test_a_limited_card_is_listed_by_the_tools_driver_as_by_the_librarys(tmp_path: Path) -> None:
+    driver, _ = make({**every_answer(), "-L": shapes.LISTING}, limited_tree(tmp_path))
+    kernel = Kernel(mxsml.Settings(sysfs_root=str(tmp_path), dev_root=str(tmp_path / "dev")))
+    bdf = shapes.BDFS[1]
+    limited = driver.devices()[1]
+    assert (limited.uuid, (limited.sliced, limited.sliceable)) == (kernel.uuid(bdf), kernel.slicing(bdf))
+    driver.close()
+
+
+def test_a_limited_card_in_native_mode_is_not_sliced(tmp_path: Path) -> None:
+    driver, _ = make({**every_answer(), "-L": shapes.LISTING}, limited_tree(tmp_path, model="native"))
+    limited = driver.devices()[1]
+    assert (limited.sliced, limited.sliceable) == (False, NA)
+    driver.close()
+
+
+def test_slices_that_the_tool_does_not_list_of_a_limited_card_are_unknown_and_not_none(
+    tmp_path: Path,
+) -> None:
+    driver, _ = make({**every_answer(), "-L": shapes.LISTING}, limited_tree(tmp_path))
+    for question in (driver.slices, driver.room):
+        with pytest.raises(
+            DriverError, match=r"card 1 at 0000:0f:00\.0 .*MetaX Sysfs File Unaccessible"
+        ) as caught:
+            question(CardUuid(shapes.UUIDS[1]))
+        assert caught.value.kind is Kind.FAILED
+    assert len(driver.slices(FIRST)) == 2
+    driver.close()
 
 
 def test_cards_that_are_all_limited_are_listed_and_not_called_none(tmp_path: Path) -> None:

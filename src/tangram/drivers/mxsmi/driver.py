@@ -2,6 +2,8 @@
 
 The list (`-L`) is the one answer that must be understood; every other command adds figures, and one that fails or
 prints something new costs its figures only. Facts that cannot change while a card stays in place are asked for once.
+Of a card that the tool cannot use it prints an address and a reason; name and slicing come from the kernel's files
+then, so that the pods of such a card still find it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from tangram.drivers.read_only import ReadOnly
 from tangram.drivers.sysfs.files import Files
 from tangram.drivers.sysfs.pci import DEVICES, read_function
 from tangram.drivers.sysfs.smi_files import sliced_in
+from tangram.drivers.sysfs.unusable_cards import slicing_at, uuid_by_place
 from tangram.drivers.unusable import uuid_at
 from tangram.drivers.watchdog import Watchdog
 from tangram.model.devices import Device, Figures, Health, LinkReport, Slice, SliceRoom
@@ -45,7 +48,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     binary: str | None = None
     limit: float = LIMIT
     sysfs_root: str = "/sys"
-    """Read for what the tool does not print: where cards sit on PCIe, and their virtual functions."""
+    """Read for what the tool does not print: where cards sit on PCIe, their virtual functions, and what an unusable
+    card is called and offers."""
 
 
 class MxSmiDriver(ReadOnly):
@@ -62,7 +66,7 @@ class MxSmiDriver(ReadOnly):
         self._answers: dict[str, tuple[float, str]] = {}
         self._facts: tuple[tuple[tuple[str, str], ...], dict[str, Facts]] = ((), {})
         self._seen: dict[str, CardUuid] = {}
-        """The uuid each bus address had when its card could still be used."""
+        """The uuid of each bus address, from the tool, or from the kernel where the tool never told it."""
 
     @property
     def name(self) -> str:
@@ -142,6 +146,7 @@ class MxSmiDriver(ReadOnly):
     def slices(self, uuid: CardUuid) -> Sequence[Slice]:
         with self._lock:
             card = self._card(uuid)
+            _require_usable(card)
             report = self._optional(json_report.COMMAND, json_report.parse_report)
             reported = None if report is None else report.cards.get(card.bdf)
             live = {} if reported is None else {each.id: each for each in reported.slices}
@@ -157,6 +162,7 @@ class MxSmiDriver(ReadOnly):
     def room(self, uuid: CardUuid) -> SliceRoom:
         with self._lock:
             card = self._card(uuid)
+            _require_usable(card)
             facts = self._facts_of([card])[card.bdf]
             left = self._remaining(card.bdf)
             total = left.memory if isinstance(facts.memory, NotAvailable) else facts.memory
@@ -181,11 +187,20 @@ class MxSmiDriver(ReadOnly):
     def _listed(self) -> tuple[ListedCard, ...]:
         cards = self._required(listing.COMMAND, parse_listing)
         self._seen.update({card.bdf: CardUuid(card.uuid) for card in cards if card.uuid})
+        for card in cards:
+            if card.bdf not in self._seen:
+                uuid = self._from_kernel(lambda card=card: uuid_by_place(self._files, card.bdf), "unique_id")
+                if not isinstance(uuid, NotAvailable):
+                    self._seen[card.bdf] = uuid
         return cards
 
     def _uuid(self, bdf: str) -> CardUuid:
-        """A card that was never usable has not told its uuid; its bus address has to do."""
+        """A card that neither the tool nor the kernel names is called after its bus address."""
         return self._seen.get(bdf, uuid_at(bdf))
+
+    def _from_kernel(self, read: Callable[[], _Parsed], what: str) -> _Parsed:
+        # These files are the vendor's driver's, and reading one may hang with its card.
+        return self._watchdog.run(read, call=f"{self._files.root}: {what}")
 
     def _card(self, uuid: CardUuid) -> ListedCard:
         for card in self._listed():
@@ -208,7 +223,8 @@ class MxSmiDriver(ReadOnly):
     def _with_slicing(self, facts: Facts, card: ListedCard) -> Facts:
         """The switch to slices does change, and with it what can be sliced."""
         if not card.available:
-            return facts
+            slicing = self._from_kernel(lambda: slicing_at(self._files, card.bdf), f"{card.bdf}/model")
+            return msgspec.structs.replace(facts, sliced=slicing.sliced, sliceable=slicing.sliceable)
         sliced = True if card.slices else self._sliced(card.bdf)
         sliceable = self._remaining(card.bdf).sliceable if sliced is True else NA
         return msgspec.structs.replace(facts, sliced=sliced, sliceable=sliceable)
@@ -238,8 +254,7 @@ class MxSmiDriver(ReadOnly):
 
     def _sliced(self, bdf: str) -> bool | NotAvailable:
         function = self._files.root / DEVICES / bdf
-        # That file is the vendor's driver's, and reading it may hang with the card.
-        switch = self._watchdog.run(lambda: sliced_in(self._files, function), call=str(function / "model"))
+        switch = self._from_kernel(lambda: sliced_in(self._files, function), f"{bdf}/model")
         if not isinstance(switch, NotAvailable):
             return switch
         block = self._block(sgpu_sections.MODE, bdf)
@@ -283,6 +298,17 @@ class MxSmiDriver(ReadOnly):
             text = self._tool.run(command.split()).text
             self._answers[command] = (now, text)
         return text
+
+
+def _require_usable(card: ListedCard) -> None:
+    """A slice that the tool does not list of a card that it cannot use is not gone: nobody knows."""
+    if not card.available and not card.uuid:
+        reason = card.reason or "mx-smi says it is not available"
+        raise DriverError(
+            Kind.FAILED,
+            f"card {card.index} at {card.bdf} cannot be asked for its slices: {reason}",
+            call="mx-smi -L",
+        )
 
 
 def _nothing_listed(printed: str) -> DriverError:

@@ -15,11 +15,9 @@ from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml.settings import Settings
 from tangram.drivers.pcie import addresses_in
 from tangram.drivers.sysfs.files import Files
-from tangram.drivers.sysfs.layout import card_nodes, read_layout
-from tangram.drivers.sysfs.smi_files import sliceable_in, sliced_in
+from tangram.drivers.sysfs.unusable_cards import Slicing, slicing_at, uuid_by_place
 from tangram.model.devices import DeviceNodes
 from tangram.units.ids import CardUuid
-from tangram.units.memory import Bytes
 from tangram.units.na import NA, Maybe, NotAvailable
 
 NATIVE_DRIVER: Final = "METAX"
@@ -84,16 +82,11 @@ class Kernel:
 
     def uuid(self, bdf: str) -> Maybe[CardUuid]:
         """The name of a card that the library does not name: it reads it from the same file, of usable cards only."""
-        node = card_nodes(read_layout(self._files)).get(bdf)
-        unique = NA if node is None else node.unique_id
-        return NA if isinstance(unique, NotAvailable) else CardUuid(f"GPU-{unique}")
+        return uuid_by_place(self._files, bdf)
 
-    def slicing(self, bdf: str) -> tuple[Maybe[bool], Maybe[Bytes]]:
-        """Whether the card is switched to slices, and what all of them together can have."""
-        if not _plain(bdf):
-            return NA, NA
-        folder = Path(self._devices, bdf)
-        return sliced_in(self._files, folder), sliceable_in(self._files, folder)
+    def slicing(self, bdf: str) -> Slicing:
+        """Of a card whose slicing the library does not tell."""
+        return slicing_at(self._files, bdf) if _plain(bdf) else Slicing()
 
     def virtual_functions(self, bdf: str) -> Maybe[int]:
         return self._number(bdf, "sriov_numvfs")

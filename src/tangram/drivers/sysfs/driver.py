@@ -17,7 +17,7 @@ from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.pcie import level_between
 from tangram.drivers.read_only import ReadOnly
 from tangram.drivers.sysfs.files import Files
-from tangram.drivers.sysfs.layout import LayoutNode, card_nodes, read_layout
+from tangram.drivers.sysfs.layout import LayoutNode, card_nodes, read_layout, uuid_of
 from tangram.drivers.sysfs.pci import DEVICES, PciFunction, read_functions
 from tangram.drivers.sysfs.products import family_of
 from tangram.drivers.sysfs.smi_files import (
@@ -28,14 +28,14 @@ from tangram.drivers.sysfs.smi_files import (
     sliced_in,
     slices_in,
 )
-from tangram.drivers.unusable import limited
+from tangram.drivers.unusable import limited, uuid_at
 from tangram.drivers.watchdog import DEFAULT_LIMIT, Watchdog
 from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DeviceNodes, Figures, Health, LinkReport, Slice, SliceRoom
 from tangram.model.topology import Link, LinkKind
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
-from tangram.units.na import NA, Maybe, NotAvailable
+from tangram.units.na import NA, Maybe, NotAvailable, known
 from tangram.vendors.mthreads.tiers import memory_tiers
 
 NAME: Final = "sysfs"
@@ -154,7 +154,7 @@ class SysfsDriver(ReadOnly):
     def _read(self) -> tuple[_Card, ...]:
         functions = read_functions(self._files)
         nodes = card_nodes(read_layout(self._files))
-        uuids = {each.bdf: _uuid(each, nodes.get(each.bdf)) for each in functions}
+        uuids = {each.bdf: known(uuid_of(nodes.get(each.bdf)), uuid_at(each.bdf)) for each in functions}
         counts = dict.fromkeys(Vendor, 0)
         cards: list[_Card] = []
         for function in sorted(functions, key=lambda each: list(Vendor).index(each.vendor)):
@@ -209,11 +209,6 @@ class SysfsDriver(ReadOnly):
         )
         root = Path(self._settings.dev_root)
         return DeviceNodes(*(f"/dev/{each}" if each and _exists(root / each) else "" for each in wanted))
-
-
-def _uuid(function: PciFunction, node: LayoutNode | None) -> CardUuid:
-    unique = NA if node is None else node.unique_id
-    return CardUuid(f"PCI-{function.bdf}" if isinstance(unique, NotAvailable) else f"GPU-{unique}")
 
 
 def _health(card: _Card) -> Health:

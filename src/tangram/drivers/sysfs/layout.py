@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from tangram.drivers.sysfs.files import Files, whole
-from tangram.units.ids import IdError, pci_bus_id
+from tangram.units.ids import CardUuid, IdError, pci_bus_id
 from tangram.units.na import NA, Maybe, NotAvailable
 
 CLASS_ROOTS: Final = ("class/metax/mxcd", "class/mxcd/mxcd")
@@ -50,6 +50,12 @@ def read_layout(files: Files) -> Mapping[int, LayoutNode]:
 def card_nodes(layout: Mapping[int, LayoutNode]) -> Mapping[str, LayoutNode]:
     """The nodes that are cards, by bus address."""
     return {node.bdf: node for node in layout.values() if node.bdf and node.kind not in ("cpu", _SLICE)}
+
+
+def uuid_of(node: LayoutNode | None) -> Maybe[CardUuid]:
+    """The name that the vendor's library and tool make of a card's node."""
+    unique = NA if node is None else node.unique_id
+    return NA if isinstance(unique, NotAvailable) else CardUuid(f"GPU-{unique}")
 
 
 def _node(files: Files, path: Path, number: int) -> LayoutNode:

@@ -88,6 +88,17 @@ def test_eight_cards_in_two_groups(tmp_path: Path) -> None:
     driver.close()
 
 
+def test_the_tool_under_another_brand_tells_as_much(tmp_path: Path) -> None:
+    answers = {name: text.replace("MXC500", "Mars X201") for name, text in every_answer().items()}
+    driver, _ = make(answers, tmp_path)
+    devices = driver.devices()
+    assert {device.product for device in devices} == {"Mars X201"}
+    assert (devices[5].memory, devices[5].driver_version) == (from_gib(64), "3.8.30")
+    assert driver.figures(FIRST).power_watts == 61.5
+    assert driver.links(devices).known
+    driver.close()
+
+
 def test_figures_come_from_the_commands_that_are_made_for_programs(tmp_path: Path) -> None:
     driver, tool = make(every_answer(), tmp_path)
     figures = driver.figures(FIRST)

@@ -45,6 +45,66 @@ def test_the_list_tells_cards_slices_and_why_a_card_is_not_available() -> None:
     assert (second.available, second.uuid, second.reason) == (False, "", "MetaX Sysfs File Unaccessible")
 
 
+def branded(text: str) -> str:
+    """What the tool prints under another maker's brand, whose cards have names of two words."""
+    return (
+        text.replace("mx-smi", "ht-smi")
+        .replace("MX-SMI", "HT-SMI")
+        .replace("MXC500", "Mars X201")
+        .replace("MetaX C500", "Mars X201 ")
+        .replace("MACA Version", "HPCC Version")
+    )
+
+
+def test_the_list_of_another_brand_has_names_with_blanks() -> None:
+    first, second = parse_listing(branded(shapes.LISTING))
+    assert (first.product, first.bdf, first.uuid) == ("Mars X201", shapes.BDFS[0], shapes.UUIDS[0])
+    assert [each.id for each in first.slices] == [3, 11]
+    assert (second.product, second.reason) == ("Mars X201", "MetaX Sysfs File Unaccessible")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        pytest.param(shapes.sections(shapes.HARDWARE_ROWS, shapes.BDFS[:2]), 8, id="sections"),
+        pytest.param(shapes.untitled(shapes.REMAIN_ROWS, shapes.BDFS[:2]), 3, id="untitled"),
+    ],
+)
+def test_blocks_of_another_brand_have_names_with_blanks(text: str, rows: int) -> None:
+    blocks = sections.parse_blocks(branded(text), sections.HARDWARE)
+    assert {(each.bdf, each.product, len(each.rows)) for each in blocks.values()} == {
+        (bdf, "Mars X201", rows) for bdf in shapes.BDFS[:2]
+    }
+
+
+def test_a_failure_of_another_brand_is_told() -> None:
+    failed = "GPU#0  Mars X201  Sysfs error: No such file or directory\n"
+    with pytest.raises(ParseError, match="it failed"):
+        sections.parse_blocks(failed, sections.HARDWARE)
+
+
+def test_the_table_of_another_brand_is_read_by_its_units() -> None:
+    table = parse_table(branded(shapes.TABLE_2_2_12))
+    card = table.cards[shapes.BDFS[0]]
+    assert (card.index, card.sliced, card.power_watts) == (0, True, 61)
+    assert (table.driver_version, table.firmware_version) == ("3.8.30", "1.33.5.0")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("GPU#0  Mars X201  Available (UUID: GPU-1)", id="no-address"),
+        pytest.param(
+            f"GPU#0  {shapes.BDFS[1]} X201  {shapes.BDFS[0]}  Available (UUID: GPU-1)", id="address-first"
+        ),
+        pytest.param(f"GPU#0  {'Mars ' * 9}  {shapes.BDFS[0]}  Available (UUID: GPU-1)", id="a-tale"),
+    ],
+)
+def test_a_name_that_is_none_is_refused(line: str) -> None:
+    with pytest.raises(ParseError, match="no card can be read"):
+        parse_listing(line)
+
+
 def test_a_list_without_cards_is_empty() -> None:
     assert parse_listing(shapes.NO_CARDS) == ()
 

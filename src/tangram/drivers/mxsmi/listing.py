@@ -7,13 +7,13 @@ from typing import Final
 
 import msgspec
 
-from tangram.drivers.mxsmi.text import ParseError, address, lines_of, shown
+from tangram.drivers.mxsmi.text import PRODUCT, ParseError, address, lines_of, shown
 from tangram.units.memory import GIB, Bytes
 
 COMMAND: Final = "-L"
 
 _CARD = re.compile(
-    r"GPU#([0-9]{1,4})\s+(\S{1,64})\s+([0-9a-fA-F:.]{7,20})\s+(Available|Not Available)\s*(.*)"
+    rf"GPU#([0-9]{{1,4}})\s+{PRODUCT}\s+([0-9a-fA-F:.]{{7,20}})\s+(Available|Not Available)\s*(.*)"
 )
 _SLICE = re.compile(
     r"\s+SGPU#([0-9]{1,4})\s+([0-9]{1,3})%\s+([0-9]{1,9}(?:\.[0-9]{1,9})?)gb\s+(Available|Not Available)\s*(.*)"

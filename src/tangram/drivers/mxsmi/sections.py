@@ -14,7 +14,15 @@ from typing import Final
 
 import msgspec
 
-from tangram.drivers.mxsmi.text import ParseError, address, amount_with, count_with, lines_of, whole
+from tangram.drivers.mxsmi.text import (
+    PRODUCT,
+    ParseError,
+    address,
+    amount_with,
+    count_with,
+    lines_of,
+    whole,
+)
 from tangram.units.memory import GIB, KIB, Bytes
 from tangram.units.na import NA, Maybe, NotAvailable
 
@@ -26,7 +34,7 @@ _UNCORRECTED: Final = ("SRAM Uncorrectable", "DRAM Uncorrectable")
 SYSTEM: Final = "--show-sysinfo"
 POWER: Final = "--show-board-power"
 
-_BLOCK = re.compile(r"GPU#([0-9]{1,4})\s+(\S{1,64})\s+([0-9a-fA-F:.]{7,20})\s*")
+_BLOCK = re.compile(rf"GPU#([0-9]{{1,4}})\s+{PRODUCT}\s+([0-9a-fA-F:.]{{7,20}})\s*")
 _FAILURE = re.compile(r"GPU#([0-9]{1,4})\s+\S+\s+(.*\berror\b.*)", re.IGNORECASE)
 _CAPACITY = re.compile(r"([0-9]{1,6})\s*GB", re.IGNORECASE)
 

@@ -11,6 +11,10 @@ from tangram.units.na import NA, Maybe
 LONGEST: Final = 4 << 20
 """Characters of any answer; sixteen cards with everything take a tenth of that."""
 
+PRODUCT: Final = r"([^\s:]{1,64}(?: [^\s:]{1,64}){0,7})"
+"""Of a regular expression: what a card is called. `ht-smi`, the same tool under another brand, prints names of several
+words ("Mars X201"); none has the colon that every bus address has, so a name ends before one."""
+
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _LONGEST_ECHO: Final = 80

@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SUITES = ("tests", "e2e", "real_libraries")
 
 
 def collecting(seed: int) -> subprocess.Popen[str]:
     """A process that lists the tests of every suite, with sets ordered by this seed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests", "e2e"],
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *SUITES],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -28,6 +29,6 @@ def collecting(seed: int) -> subprocess.Popen[str]:
 def test_all_suites_are_listed_in_one_order_under_any_hash_seed() -> None:
     outputs = [process.communicate(timeout=600)[0] for process in [collecting(1), collecting(2)]]
     first, second = ([line for line in output.splitlines() if "::" in line] for output in outputs)
-    for suite in ("tests/", "e2e/"):
-        assert any(line.startswith(suite) for line in first), outputs[0][-2000:]
+    for suite in SUITES:
+        assert any(line.startswith(f"{suite}/") for line in first), outputs[0][-2000:]
     assert [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]] == []

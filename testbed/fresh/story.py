@@ -26,6 +26,7 @@ from testbed.parts import read_components
 from testbed.toolchain import find_go
 
 SMOKE: Final = "make e2e-smoke"
+STATUS: Final = "tangram status"
 KUBECTL: Final = "kubectl-1.28"
 """The oldest release that README promises to serve."""
 _KUBECTL_FOLDER: Final = "/opt/kubectl"
@@ -49,6 +50,7 @@ async def sandbox_without_kubectl(person: Person, guide: Guide, say: Say) -> Non
                     f"The bare Debian has {found.text.strip()}, and this is the act without kubectl."
                 )
             await _reads(second, guide.without_kubectl, say)
+            await _shows_the_cluster(second)
         _dashboard_answers(welcome)
         _ended(guide.sandbox, await terminal.interrupt())
         await _sandbox(terminal, guide.story, _START_S)
@@ -113,6 +115,13 @@ async def _reads(second: Shell, page: Sequence[Sequence[Step]], say: Say) -> Non
             raise BedError(f"README.md shows something else than its commands print:\n{told}")
     count = sum(len(block) for block in page)
     say(f"{count} commands of README.md printed what it shows ({time.monotonic() - began:.0f} s).")
+
+
+async def _shows_the_cluster(shell: Shell) -> None:
+    """README promises `tangram status` to people without kubectl; the second shell has the settings of the page."""
+    printed = await shell.type(STATUS)
+    if printed.status != 0 or "cards" not in printed.text:
+        raise BedError(f"`{STATUS}` ended with status {printed.status}:\n{printed.text}")
 
 
 def _dashboard_answers(welcome: str) -> None:

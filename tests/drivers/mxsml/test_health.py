@@ -4,6 +4,7 @@ import pytest
 
 from builders.mxsml_twin import Twin, c500, every_question, outcome
 from tangram.drivers.mxsml.driver import MxsmlDriver
+from tangram.drivers.mxsml.roster import PATIENCE
 from tangram.drivers.opening import open_driver
 from tangram.drivers.ways import Conditions
 from tangram.model.devices import Health
@@ -130,6 +131,100 @@ def test_a_card_that_becomes_limited_keeps_its_name(two: Twin) -> None:
 def test_a_card_without_figures_from_the_beginning_is_not_blamed_for_it(twin_of: Make) -> None:
     driver = twin_of(c500(1, files={"smi/showmeminfo": ""})).driver()
     assert [_first(driver).healthy for _ in range(3)] == [True, True, True]
+
+
+FIGURES = {
+    "memory": "GetMemoryInfo",
+    "utilisation": "GetDeviceIpUsage",
+    "temperature": "GetTemperatureInfo",
+    "power": "GetBoardPowerInfo",
+}
+
+
+@pytest.mark.parametrize("code", [3, 4])
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_that_answered_and_stays_away_is_a_fault_that_names_it(
+    two: Twin, figure: str, code: int
+) -> None:
+    driver = two.driver()
+    assert _first(driver).healthy
+    two.show(c500(2).failing(FIGURES[figure], code, device=0))
+    assert [_first(driver).healthy for _ in range(PATIENCE - 1)] == [True] * (PATIENCE - 1)
+    found = _first(driver)
+    assert (found.healthy, found.code) == (False, "unreadable")
+    assert found.message.startswith(f"card 0 does not tell its {figure} any more: mxSml{FIGURES[figure]}")
+    assert driver.health()[SECOND].healthy
+    two.show(c500(2))
+    assert _first(driver).healthy
+
+
+def test_two_figures_that_stay_away_are_both_named(two: Twin) -> None:
+    driver = two.driver()
+    driver.health()
+    two.show(c500(2).failing("GetTemperatureInfo", 4).failing("GetBoardPowerInfo", 4))
+    found = [_first(driver) for _ in range(PATIENCE)][-1]
+    assert "does not tell its temperature and power any more" in found.message
+
+
+def test_a_read_that_fails_now_and_then_takes_no_card_out(two: Twin) -> None:
+    driver = two.driver()
+    driver.health()
+    for _ in range(2 * PATIENCE):
+        two.show(c500(2).failing("GetTemperatureInfo", 4))
+        assert [_first(driver).healthy for _ in range(PATIENCE - 1)] == [True] * (PATIENCE - 1)
+        two.show(c500(2))
+        assert _first(driver).healthy
+
+
+def test_all_figures_at_once_are_believed_at_once(two: Twin) -> None:
+    driver = two.driver()
+    driver.health()
+    machine = c500(2)
+    for function in FIGURES.values():
+        machine = machine.failing(function, 4, device=0)
+    two.show(machine)
+    found = _first(driver)
+    assert (found.healthy, found.code) == (False, "unreadable")
+    assert "does not tell its memory, utilisation, temperature and power any more" in found.message
+
+
+@pytest.mark.parametrize(
+    ("file", "figure"),
+    [
+        ("showmeminfo", "memory"),
+        ("showxcuse", "utilisation"),
+        ("showtemp", "temperature"),
+        ("showboardpowerinfo", "power"),
+    ],
+)
+def test_a_file_of_the_kernels_that_goes_empty_is_noticed(two: Twin, file: str, figure: str) -> None:
+    driver = two.driver()
+    driver.health()
+    two.show(c500(2).with_card(0, files={f"smi/{file}": ""}))
+    found = [_first(driver) for _ in range(PATIENCE)][-1]
+    assert not found.healthy
+    assert f"does not tell its {figure} any more: mxSml{FIGURES[figure]}" in found.message
+
+
+def test_what_another_copy_of_the_library_could_read_is_not_held_against_a_card(two: Twin) -> None:
+    driver = two.driver()
+    driver.health()
+    two.show(c500(2).failing("GetTemperatureInfo", 3))
+    two.install()
+    assert [_first(driver).healthy for _ in range(2 * PATIENCE)] == [True] * (2 * PATIENCE)
+
+
+@pytest.mark.parametrize("code", [1, 8, 23])
+def test_only_a_file_that_cannot_be_read_is_silence(two: Twin, code: int) -> None:
+    driver = two.driver()
+    driver.health()
+    two.show(c500(2).failing("GetTemperatureInfo", code))
+    assert [_first(driver).healthy for _ in range(2 * PATIENCE)] == [True] * (2 * PATIENCE)
+
+
+def test_a_figure_that_never_answered_is_not_missed(twin_of: Make) -> None:
+    driver = twin_of(c500(1).failing("GetTemperatureInfo", 4).failing("GetBoardPowerInfo", 4)).driver()
+    assert [_first(driver).healthy for _ in range(2 * PATIENCE)] == [True] * (2 * PATIENCE)
 
 
 def test_cards_that_are_all_limited_are_listed_with_the_vendors_reason(twin_of: Make) -> None:

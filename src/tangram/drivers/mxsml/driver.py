@@ -21,7 +21,8 @@ from tangram.drivers.mxsml import (
 )
 from tangram.drivers.mxsml.binding import Binding
 from tangram.drivers.mxsml.kernel import Kernel
-from tangram.drivers.mxsml.roster import Roster, Voice
+from tangram.drivers.mxsml.library import Library
+from tangram.drivers.mxsml.roster import Roster
 from tangram.drivers.mxsml.session import Session
 from tangram.drivers.mxsml.settings import Settings
 from tangram.drivers.mxsml.sightings import Sighting
@@ -45,6 +46,8 @@ class MxsmlDriver:
         self._environment = os.environ if environment is None else environment
         self._kernel = Kernel(self._settings)
         self._roster = Roster()
+        self._heard: Library | None = None
+        """The copy of the library that `health` asked last."""
         self._bus: frozenset[str] | None = None
         self._look_again = False
         self._some_limited = False
@@ -165,16 +168,20 @@ class MxsmlDriver:
         lost = self._roster.missing(seen)
         if not seen and not lost:
             raise sightings.none_found(binding)
+        if binding.library is not self._heard:
+            self._roster.unhear()
+            self._heard = binding.library
         found = {each.uuid: self._judged(binding, each) for each in seen}
         return found | {uuid: health.gone(card.number, card.bdf) for uuid, card in lost.items()}
 
     def _judged(self, binding: Binding, seen: Sighting) -> Health:
         if not seen.trouble:
-            before, now = self._roster.heard(seen.uuid, health.answers(binding, seen))
-            if now is Voice.SILENT:
+            reasons = health.silences(binding, seen)
+            before, silent = self._roster.heard(seen.uuid, reasons)
+            if silent:
                 # The library goes by what it saw when it last looked at the bus, and may have another word for it now.
-                self._look_again = self._look_again or before is not now
-                return health.silent(binding, seen)
+                self._look_again = self._look_again or before != silent
+                return health.silent(seen, silent, reasons)
         return health.judge(binding, seen, self._settings.uncorrected_ecc_limit)
 
     def _look(self, binding: Binding) -> tuple[Sighting, ...]:

@@ -11,8 +11,6 @@ from tangram.model.devices import Figures
 from tangram.units.memory import KIB, Bytes
 from tangram.units.na import NA, Maybe, NotAvailable
 
-_WAYS = 8
-
 
 def read(binding: Binding, seen: Sighting) -> Figures:
     """Every figure the card offers; `NA` for each it does not."""
@@ -53,7 +51,7 @@ def _scaled(value: Maybe[int], parts: int) -> Maybe[float]:
 
 
 def _power(binding: Binding, number: int) -> Maybe[float]:
-    ways = binding.records("GetBoardPowerInfo", number, into=BoardWay, room=_WAYS)
+    ways = binding.records("GetBoardPowerInfo", number, into=BoardWay, room=functions.POWER_WAYS)
     return NA if isinstance(ways, NotAvailable) or not ways else sum(way.power for way in ways) / 1000
 
 

@@ -93,6 +93,8 @@ BIOS_VERSION: Final = 0
 DRIVER_VERSION: Final = 1
 COMPUTE_USAGE: Final = 4
 HOTSPOT: Final = 0
+POWER_WAYS: Final = 8
+"""Room for the ways that feed a board, of which there are two or three."""
 CLOCKS: Final = {"XCORE": (11,), "MC": (2, 3), "VPUE": (5,), "VPUD": (6,)}
 """Units by name. The memory of C cards has another number than that of N cards."""
 

@@ -1,19 +1,23 @@
 """Whether a card may be given to anyone, and if not, why.
 
-A card is out of service when the library says so, when it cannot be read, or when its memory lost data. A link that is
+A card is out of service when the library says so, when it or a figure of it that could be read before cannot be read
+any more, or when its memory lost data. A link that is
 down is worth a remark and no more: most jobs never use it. What the library cannot tell is not held against a card.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Final
+
 from tangram.drivers.lost_memory import lost_memory
 from tangram.drivers.mxsml import codes, functions
 from tangram.drivers.mxsml.binding import Binding, decoded
-from tangram.drivers.mxsml.layouts import EccErrors, MemoryInfo, UnavailableReason
+from tangram.drivers.mxsml.layouts import BoardWay, EccErrors, MemoryInfo, UnavailableReason
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.drivers.unusable import limited, unavailable
 from tangram.model.devices import Health
-from tangram.units.na import NotAvailable
+from tangram.units.na import NA, NotAvailable
 
 GONE = "gone"
 UNREADABLE = "unreadable"
@@ -21,6 +25,13 @@ LINK_DOWN = "link-down"
 """Of a healthy card."""
 
 _FINE = Health(healthy=True)
+_ASKED: Final = {
+    "memory": "GetMemoryInfo",
+    "utilisation": "GetDeviceIpUsage",
+    "temperature": "GetTemperatureInfo",
+    "power": "GetBoardPowerInfo",
+}
+_UNITS: Final = {"utilisation": functions.COMPUTE_USAGE, "temperature": functions.HOTSPOT}
 
 
 def gone(index: int, bdf: str) -> Health:
@@ -29,17 +40,41 @@ def gone(index: int, bdf: str) -> Health:
     return Health(healthy=False, code=GONE, message=f"card {index}{at} is not there any more")
 
 
-def answers(binding: Binding, seen: Sighting) -> bool:
-    """Whether its figures can be read. A card whose files vanished stays "available" to the library."""
-    binding.record("GetMemoryInfo", seen.number, into=MemoryInfo)
-    return binding.status != codes.SYSFS_READ
+def silences(binding: Binding, seen: Sighting) -> dict[str, str]:
+    """Of each figure that is listened to, why it cannot be read; nothing for one that was read.
+
+    A card whose files vanished stays "available" to the library, and one sensor may go alone. Without its file the
+    library calls a figure unreadable or not supported, by function. Other codes say something else than that the figure
+    is gone, so a figure with one of these is left out. One question each.
+    """
+    number, found = seen.number, dict[str, str]()
+    for figure, function in _ASKED.items():
+        if figure == "memory":
+            told = binding.record(function, number, into=MemoryInfo) is not NA
+        elif figure == "power":
+            ways = binding.records(function, number, into=BoardWay, room=functions.POWER_WAYS)
+            told = not isinstance(ways, NotAvailable) and len(ways) > 0
+        else:
+            told = binding.signed(function, number, _UNITS[figure]) is not NA
+        status = binding.status
+        if told:
+            found[figure] = ""
+        elif status == codes.DONE:
+            found[figure] = f"{functions.PREFIX}{function}: it answers with nothing"
+        elif status in {codes.SYSFS_READ, codes.NOT_SUPPORTED}:
+            found[figure] = binding.library.error(function, status).sentence
+    return found
 
 
-def silent(binding: Binding, seen: Sighting) -> Health:
-    """Of a card whose figures could be read before."""
-    why = binding.library.error("GetMemoryInfo", codes.SYSFS_READ).sentence
+def silent(seen: Sighting, figures: Sequence[str], reasons: Mapping[str, str]) -> Health:
+    """Of a card that does not tell these figures any more; it did before."""
+    *most, last = figures
+    named = f"{', '.join(most)} and {last}" if most else last
+    why = next((reason for figure in figures if (reason := reasons.get(figure))), "")
     return Health(
-        healthy=False, code=UNREADABLE, message=f"card {seen.number} does not answer any more: {why}"
+        healthy=False,
+        code=UNREADABLE,
+        message=f"card {seen.number} does not tell its {named} any more{': ' if why else ''}{why}",
     )
 
 

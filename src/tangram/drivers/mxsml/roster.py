@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum, auto
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.drivers.unusable import uuid_at
@@ -16,14 +15,15 @@ class Remembered(NamedTuple):
     bdf: str
 
 
-class Voice(Enum):
-    """Whether a card's figures can be read."""
+PATIENCE: Final = 3
+"""Looks in a row for which one figure may be silent while others of its card answer: a single read may fail."""
 
-    UNHEARD = auto()
-    """Not yet, which is not held against it: there are cards that offer none."""
-    ANSWERING = auto()
-    SILENT = auto()
-    """Not any more."""
+
+class Heard(NamedTuple):
+    """Figures of one card that were told once and are not told any more."""
+
+    before: tuple[str, ...]
+    now: tuple[str, ...]
 
 
 class Roster:
@@ -31,7 +31,9 @@ class Roster:
 
     def __init__(self) -> None:
         self._cards: dict[CardUuid, Remembered] = {}
-        self._voices: dict[CardUuid, Voice] = {}
+        self._missed: dict[CardUuid, dict[str, int]] = {}
+        """By card and figure that was ever read, the looks since it was. What never answered is not held against a
+        card: there are cards that offer none."""
 
     def recognise(self, seen: Iterable[Sighting]) -> tuple[Sighting, ...]:
         """The sightings under the names their cards had before, then remembered."""
@@ -52,17 +54,29 @@ class Roster:
         present = {each.uuid for each in seen}
         return {uuid: card for uuid, card in dict(self._cards).items() if uuid not in present}
 
-    def heard(self, uuid: CardUuid, answers: bool) -> tuple[Voice, Voice]:  # noqa: FBT001 - the one thing there is to hear
-        """What was known of a card's voice, and what is known after it was listened to."""
-        before = self._voices.get(uuid, Voice.UNHEARD)
-        after = Voice.ANSWERING if answers else before if before is Voice.UNHEARD else Voice.SILENT
-        self._voices[uuid] = after
-        return before, after
+    def heard(self, uuid: CardUuid, silences: Mapping[str, str]) -> Heard:
+        """The figures that the card stopped telling, before this look and after it.
+
+        All of them at once is a card that is gone from the kernel driver's files, and is believed at once. One of
+        several is believed when it stays away.
+        """
+        missed = self._missed.setdefault(uuid, {})
+        before = _silent(missed)
+        for figure, why in silences.items():
+            if not why:
+                missed[figure] = 0
+            elif figure in missed:
+                missed[figure] += 1
+        return Heard(before, _silent(missed))
+
+    def unhear(self) -> None:
+        """Start to listen anew, to another copy of the library: what it does not offer is not held against a card."""
+        self._missed.clear()
 
     def forget(self) -> None:
         """Start anew, after a change that gives cards new names."""
         self._cards.clear()
-        self._voices.clear()
+        self._missed.clear()
 
     def _named(self, seen: Sighting) -> Sighting:
         if not seen.trouble:
@@ -76,3 +90,9 @@ class Roster:
     def _forget_stand_in(self, seen: Sighting) -> None:
         if seen.uuid != uuid_at(seen.bdf):
             self._cards.pop(uuid_at(seen.bdf), None)
+
+
+def _silent(missed: Mapping[str, int]) -> tuple[str, ...]:
+    if all(missed.values()):
+        return tuple(missed)
+    return tuple(figure for figure, looks in missed.items() if looks >= PATIENCE)

@@ -10,6 +10,7 @@ from tangram.drivers.doctor.findings import Outcome
 from tangram.drivers.doctor.versions import read_version
 from tangram.drivers.errors import Kind
 from tangram.drivers.snapshot import CardReading, Snapshot, Trouble
+from tangram.drivers.unusable import limited
 from tangram.model.devices import Device, Health
 from tangram.units.memory import from_gib
 
@@ -59,6 +60,35 @@ def test_healthy_cards_are_counted() -> None:
         "all 2 cards"
         in verdicts(metax_card(0), metax_card(1), health=Health(healthy=True))["cards-health ok"]
     )
+
+
+LIMITED = limited("MetaX Sysfs File Unaccessible")
+
+
+def test_cards_that_cannot_be_used_are_not_said_to_answer() -> None:
+    found = verdicts(*(metax_card(at) for at in range(8)), health=LIMITED)
+    assert found["cards fail"] == "8 x MXC500 are on the bus, and fake cannot use them"
+    assert "cards ok" not in found
+    assert "MetaX Sysfs File Unaccessible" in found["cards-health fail"]
+
+
+def test_one_card_that_cannot_be_used_is_counted_apart() -> None:
+    cards = (
+        CardReading(device=metax_card(0), health=Health(healthy=True)),
+        CardReading(device=metax_card(1), health=LIMITED),
+        CardReading(device=mthreads_card(2)),
+    )
+    found = list(judge_cards(Snapshot(driver="fake", cards=cards)))
+    assert [(each.outcome, each.why) for each in found if each.check == "cards"] == [
+        (Outcome.OK, "1 x MXC500, 1 x MTT S4000 answer through fake"),
+        (Outcome.FAIL, "1 x MXC500 is on the bus, and fake cannot use it"),
+    ]
+    assert all(each.todo for each in found if each.outcome is Outcome.FAIL)
+
+
+def test_an_ill_card_that_can_be_asked_answers() -> None:
+    found = verdicts(metax_card(0), health=Health(healthy=False, code="ecc-uncorrected", message="3 errors"))
+    assert found["cards ok"] == "1 x MXC500 answer through fake"
 
 
 def test_an_s4000_with_a_third_of_its_memory_missing_points_to_the_iommu() -> None:

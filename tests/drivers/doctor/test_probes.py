@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import mxsml_twin
 from builders.hosts import MTHREADS, Host
 from tangram.drivers.doctor import kernel, kubelet, leftovers, libraries, nodes, runtimes, tools
 from tangram.drivers.doctor.findings import Finding, Findings, Outcome
@@ -279,3 +280,46 @@ def test_the_library_that_the_driver_would_load_is_the_one_examined(tmp_path: Pa
     (found, _) = look(probe, host.root)
     assert (found.check, found.outcome) == ("mthreads-library", FAIL)
     assert str(mine / "libmtml.so.2") in found.why
+
+
+def older_library(tmp_path: Path, *left_out: str) -> Finding:
+    """What is found of MetaX's library without those functions."""
+    library = mxsml_twin.Twin(tmp_path, mxsml_twin.c500(1), left_out=left_out).library
+    return look(partial(libraries.metax_library, str(library), {}), tmp_path)[0]
+
+
+@pytest.fixture
+def twins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(mxsml_twin.RULES, "")
+    monkeypatch.setenv(mxsml_twin.SYSFS, "")
+
+
+@pytest.mark.usefixtures("twins")
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        pytest.param(("mxSmlGetProcessInfo_v3",), id="one-step"),
+        pytest.param(("mxSmlGetProcessInfo_v3", "mxSmlGetSingleGpuProcess_v3"), id="v3-of-both-kinds"),
+        pytest.param(
+            ("mxSmlGetProcessInfo_v3", "mxSmlGetSingleGpuProcess_v3", "mxSmlGetSingleGpuProcess_v2"),
+            id="only-the-first-form",
+        ),
+    ],
+)
+def test_an_older_form_of_a_function_stands_in_however_old(tmp_path: Path, left_out: tuple[str, ...]) -> None:
+    found = older_library(tmp_path, *left_out)
+    assert (found.check, found.outcome) == ("metax-library", OK)
+    assert "older ones in place of the rest" in found.why
+
+
+@pytest.mark.usefixtures("twins")
+def test_functions_without_any_older_form_are_missed_by_name(tmp_path: Path) -> None:
+    found = older_library(
+        tmp_path,
+        "mxSmlGetProcessInfo_v3",
+        "mxSmlGetSingleGpuProcess_v3",
+        "mxSmlGetSingleGpuProcess_v2",
+        "mxSmlGetSingleGpuProcess",
+    )
+    assert found.outcome is WARN
+    assert "lacks 4 of" in found.why

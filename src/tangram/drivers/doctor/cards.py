@@ -16,6 +16,7 @@ from tangram.drivers.doctor.versions import (
 )
 from tangram.drivers.errors import Kind
 from tangram.drivers.snapshot import CardReading, Snapshot, Trouble
+from tangram.drivers.unusable import LIMITED
 from tangram.model.cards import Vendor
 from tangram.model.devices import Device
 from tangram.units.memory import from_gib
@@ -30,15 +31,33 @@ _OLDEST: Final[dict[Vendor, tuple[str, Version]]] = {
 def judge_cards(snapshot: Snapshot) -> Findings:
     """Findings about everything the driver answered, and about what it did not."""
     devices = [reading.device for reading in snapshot.cards]
-    if devices:
-        counts = Counter(device.product for device in devices)
-        said = ", ".join(f"{count} x {product}" for product, count in counts.items())
-        yield ok("cards", f"{said} answer through {snapshot.driver}")
+    yield from _answering(snapshot)
     yield from _troubles(snapshot.troubles)
     yield from _health(snapshot.cards)
     for vendor, (name, oldest) in _OLDEST.items():
         yield from _version(name, oldest, [device for device in devices if device.vendor is vendor])
     yield from _memory(devices)
+
+
+def _answering(snapshot: Snapshot) -> Findings:
+    """Cards that the vendor's software cannot use are there, and do not answer."""
+    limited = [card for card in snapshot.cards if card.health is not None and card.health.code == LIMITED]
+    usable = [card.device for card in snapshot.cards if card not in limited]
+    if usable:
+        yield ok("cards", f"{_products(usable)} answer through {snapshot.driver}")
+    if limited:
+        unusable = _products([card.device for card in limited])
+        verb = "is" if len(limited) == 1 else "are"
+        yield fail(
+            "cards",
+            f"{unusable} {verb} on the bus, and {snapshot.driver} cannot use {'it' if verb == 'is' else 'them'}",
+            "no pod gets one; the reasons follow, card by card",
+        )
+
+
+def _products(devices: Sequence[Device]) -> str:
+    counts = Counter(device.product for device in devices)
+    return ", ".join(f"{count} x {product}" for product, count in counts.items())
 
 
 def _troubles(troubles: Iterable[Trouble]) -> Findings:

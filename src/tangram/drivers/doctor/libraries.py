@@ -88,7 +88,7 @@ def _loaded(
     except OSError as error:
         return fail(check, f"{path} cannot be loaded ({error})", "install the library that fits this machine")
     absent = [name for name in functions if not hasattr(library, name)]
-    lacking = [name for name in absent if name not in older or not hasattr(library, older[name])]
+    lacking = [name for name in absent if not _stands_in(library, older, name)]
     if not absent:
         return ok(check, f"{path} has all {len(functions)} functions that are used")
     if not lacking:
@@ -103,6 +103,16 @@ def _loaded(
         f"{path} lacks {len(lacking)} of {len(functions)} functions: {named}{more}",
         "what they report is shown as N/A; a newer driver package has them",
     )
+
+
+def _stands_in(library: ctypes.CDLL, older: Mapping[str, str], name: str) -> bool:
+    """Whether any older form of that function is there: where two forms are missing, the one before them serves."""
+    seen = {name}
+    while (name := older.get(name, "")) and name not in seen:
+        if hasattr(library, name):
+            return True
+        seen.add(name)
+    return False
 
 
 def _package() -> Finding:

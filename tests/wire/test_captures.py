@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
 from tangram.units.ids import CardUuid
+from tangram.units.memory import from_gib
 from tangram.vendors.admission import admit
 from tangram.wire import hami
 from tangram.wire.binding import BindingWrites, binding_writes, lock_value
@@ -42,6 +44,14 @@ def nodes() -> dict[str, Node]:
         ).node
         for name, facts in announced.items()
     }
+
+
+def as_hami_counts(node: Node) -> Node:
+    """The node with all memory of its C500, of which Tangram counts what slices can have."""
+    cards = tuple(
+        replace(card, memory=from_gib(64)) if card.memory == from_gib(63) else card for card in node.cards
+    )
+    return replace(node, cards=cards)
 
 
 def captured_pod(capture: Json, annotations: dict[str, str], node: str | None = None) -> Pod:
@@ -94,7 +104,7 @@ def allocation_of(request: Request, node: Node, chosen: Iterator[list[str]]) -> 
 
 
 def bound(capture: Json) -> tuple[Request, Allocation, Node, int]:
-    node = nodes()[str(capture["node"])]
+    node = as_hami_counts(nodes()[str(capture["node"])])
     request = requested(asked_pod(capture))
     annotations = written(capture)
     return request, allocation_of(request, node, chosen_cards(annotations)), node, moment_of(annotations)
@@ -120,6 +130,22 @@ def test_a_pod_bound_by_hami_is_read_back_as_the_holder_of_its_cards(capture: Js
     tenant = read_tenant(captured_pod(capture, {**asked, **written(capture)}, node.name), node)
     assert isinstance(tenant, Tenant)
     assert tenant.allocation == allocation
+
+
+def test_hamis_slice_of_all_memory_is_bound_by_us_with_what_the_card_slices_and_read_as_hami_bound_it() -> (
+    None
+):
+    capture = next(each for each in PLACED if each["pod"] == "s7-exclusive")
+    node = nodes()[str(capture["node"])]
+    request, theirs, _, moment = bound(capture)
+    ours = allocation_of(request, node, chosen_cards(written(capture)))
+    expected = {key: text.replace("65536", "64512") for key, text in written(capture).items()}
+    assert expected != written(capture)
+    assert binding_writes(request, ours, node, moment).annotations == expected
+    asked = cast("dict[str, str]", capture["asked"])
+    tenant = read_tenant(captured_pod(capture, {**asked, **written(capture)}, node.name), node)
+    assert isinstance(tenant, Tenant)
+    assert tenant.allocation == theirs
 
 
 # --- Koordinator --------------------------------------------------------------------------------------------------

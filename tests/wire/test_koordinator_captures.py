@@ -120,9 +120,13 @@ def our_device(node: Node) -> Json:
 
 
 def seen(name: str, *sick: int) -> Node:
-    """The node as our scheduler reads it from the API server."""
+    """The node as our scheduler reads it from the API server, but for the model of its cards.
+
+    koord-scheduler counts all memory of a card. So do we, but for models that we know to slice less.
+    """
     device, problems = read_device(our_device(with_sick(NODES[NodeName(name)], *sick)))
     assert problems == ()
+    device = replace(device, labels={**device.labels, names.LABEL_MODEL: "unknown"})
     vendor = device.labels[names.LABEL_VENDOR]
     # What the vendors' plugins announce, of which a Device says nothing.
     capacity = {BESIDE[vendor]: str(16 * len(device.entries))}

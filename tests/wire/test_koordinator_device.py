@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.nodes import Node
@@ -162,7 +163,8 @@ def test_a_product_name_with_a_space_becomes_a_legal_label() -> None:
 
 
 def test_our_report_read_back_is_our_cards() -> None:
-    cards = tuple(map(card, range(4)))
+    # As the agent reports it of a card that can be sliced.
+    cards = tuple(replace(card(number), memory=from_gib(63)) for number in range(4))
     device = device_of(node(*cards, topology=PAIRS), now=NOW)
     back = read_node(node_manifest("n1"), read_device(device_object(device, node_uid="u"))[0]).node
     assert back.cards == cards

@@ -1,9 +1,13 @@
 import pytest
+from msgspec.structs import replace
 
-from tangram.model.cards import Card, CardMode, QosPolicy
+from tangram.model.cards import Card, CardMode, QosPolicy, Vendor
 from tangram.model.topology import Link, LinkKind, PcieLevel
+from tangram.units.ids import CardUuid
 from tangram.units.memory import from_gib, from_mib
+from tangram.wire.inventory import INVENTORY, Inventory, encode_inventory
 from tangram.wire.koordinator.device import Device, read_device
+from tangram.wire.koordinator.names import LABEL_MODEL
 from tangram.wire.nodes import NodeReading, read_node
 from wire.manifests import Json, device, device_entry, listed_card, listing, node
 
@@ -30,7 +34,7 @@ def test_a_listed_card_is_read_with_everything_it_says() -> None:
         uuid=card.uuid,
         index=0,
         vendor=card.vendor,
-        memory=from_mib(65536),
+        memory=from_gib(63),
         product="MXC500",
         cores=100,
         slots=16,
@@ -206,7 +210,7 @@ def test_a_card_in_listing_and_device_is_one_card_and_healthy_only_if_both_say_s
     assert [card.healthy for card in cards] == [True, False, True]
     assert cards[0].numa == 1
     assert cards[1].health_reason == "too hot"
-    assert cards[2].memory == from_gib(64)
+    assert cards[2].memory == from_gib(63)
 
 
 def test_a_device_makes_counted_cards_real_ones() -> None:
@@ -247,3 +251,64 @@ def test_an_empty_device_says_nothing() -> None:
     reading = read_node(node(capacity={WHOLE: "1"}), read_device({"metadata": {"name": "n1"}})[0])
     assert [card.uuid for card in reading.node.cards] == ["n1-metax-0"]
     assert reading.problems == ()
+
+
+# --- what slices can have -----------------------------------------------------------------------------------------
+
+LABEL = "metax-tech.com/gpu.product"
+
+
+@pytest.mark.parametrize(
+    ("listed", "label", "memory"),
+    [
+        pytest.param({"model": "MXC500"}, "", from_gib(63), id="the listing names the model"),
+        pytest.param({"model": "sgpu"}, "MXC500", from_gib(63), id="the label names it"),
+        pytest.param({"model": "sgpu"}, "C500", from_gib(63), id="without the brand"),
+        pytest.param({"model": "sgpu"}, "", from_gib(64), id="nobody names it"),
+        pytest.param({"model": "MXC550"}, "MXC500", from_gib(64), id="the listing names another"),
+        pytest.param({"model": "native"}, "MXC500", from_gib(64), id="a whole card has all of it"),
+        pytest.param({"model": "vgpu"}, "MXC500", from_gib(64), id="and so has one that is split"),
+        pytest.param({"model": "sgpu", "totalVRam": 65000}, "MXC500", from_mib(65000), id="its own figure"),
+        pytest.param({"model": "sgpu", "totalVRam": 32768}, "MXC500", from_gib(32), id="another size of it"),
+    ],
+)
+def test_of_a_c500_slices_have_less_than_its_memory_which_no_plugin_announces(
+    listed: Json, label: str, memory: int
+) -> None:
+    manifest = node(
+        annotations={LISTING: listing(listed_card(0, **listed))}, labels={LABEL: label} if label else {}
+    )
+    assert [card.memory for card in read_node(manifest).node.cards] == [memory]
+
+
+@pytest.mark.parametrize(
+    ("model", "label", "memory"),
+    [
+        pytest.param("C500", "", from_gib(63), id="koordlet names the model"),
+        pytest.param("MetaX", "MXC500", from_gib(63), id="koord-device-daemon names none and the label does"),
+        pytest.param("MetaX", "", from_gib(64), id="nobody names it"),
+        pytest.param("C550", "MXC500", from_gib(64), id="koordlet names another"),
+    ],
+)
+def test_a_device_that_our_agent_did_not_write_is_corrected_alike(
+    model: str, label: str, memory: int
+) -> None:
+    devices = read_devices(device_entry(0))
+    devices = replace(devices, labels={**devices.labels, LABEL_MODEL: model})
+    reading = read_node(node(labels={LABEL: label} if label else {}), devices)
+    assert [card.memory for card in reading.node.cards] == [memory]
+
+
+def test_a_card_that_may_be_sliced_next_counts_as_sliced() -> None:
+    reading = listed_node(
+        listed_card(0, model="MXC500"), listed_card(1, model="MXC500"), capacity={WHOLE: "1"}
+    )
+    assert modes(reading) == [CardMode.UNDECIDED, CardMode.SLICED]
+    assert {card.memory for card in reading.node.cards} == {from_gib(63)}
+
+
+def test_what_our_agent_says_of_a_card_stands() -> None:
+    asked = Card(uuid=CardUuid("GPU-0"), index=0, vendor=Vendor.METAX, memory=from_gib(64), product="MXC500")
+    inventory = encode_inventory(Inventory((asked,)))
+    manifest = node(annotations={INVENTORY: inventory, LISTING: listing(listed_card(0, model="MXC500"))})
+    assert read_node(manifest, read_devices(device_entry(0))).node.cards == (asked,)

@@ -19,6 +19,7 @@ from tangram.model.cards import Card, CardMode, QosPolicy, Vendor
 from tangram.units.ids import CardUuid
 from tangram.units.memory import GIB, MIB, Bytes, from_gib, from_mib
 from tangram.vendors.metax import names
+from tangram.vendors.metax.products import CATALOGUE
 from tangram.wire.errors import WireError, shown
 from tangram.wire.metax_listing import NODE_DEVICES, ListedCard, decode_listing
 from tangram.wire.node_facts import MOST_CARDS, Counted, NodeFacts, stand_in_id
@@ -60,7 +61,8 @@ def metax_cards(facts: NodeFacts, reported: Sequence[Card]) -> MetaxCards:
         return MetaxCards(
             tuple(replace(card, mode=CardMode.WHOLE, slots=1) for card in cards.values()), zones
         )
-    return MetaxCards(_offered(facts, tuple(cards.values()), whole), zones)
+    offered = _offered(facts, tuple(cards.values()), whole)
+    return MetaxCards(tuple(_with_sliceable_memory(facts, card) for card in offered), zones)
 
 
 def _listed(facts: NodeFacts) -> dict[int, ListedCard]:
@@ -137,6 +139,25 @@ def _offered(facts: NodeFacts, cards: tuple[Card, ...], whole: Counted) -> tuple
         return cards
     undecided = tuple(replace(card, mode=CardMode.UNDECIDED) for card in cards[: whole.usable])
     return undecided + cards[whole.usable :]
+
+
+def _with_sliceable_memory(facts: NodeFacts, card: Card) -> Card:
+    """The card with what its slices can have in all, as far as its model says it: no announcement does.
+
+    MetaX's plugin, HAMi and koord-device-daemon state the memory of the card. Of a C500 with 64 GiB its driver slices
+    64581 MB, and refuses the slice above that when its container starts, on a node that nobody can tell so anymore.
+    That is an assumption, made here alone: the figure is that of one driver (KMD 3.8.30), another may slice more or
+    less, and a card of an unknown model, or with other memory, is taken at its word. Our agent asks the card instead,
+    and what it publishes is not read here.
+
+    Only what may be placed changes. What is placed is read from pods as it is written: those that a peer bound up to
+    64 GiB count in full, and leave less than nothing of the card.
+    """
+    if not card.offered_sliced:
+        return card
+    # koord-device-daemon gives some models a word that names none; then the label of the node does.
+    product = CATALOGUE.find(card.product) or CATALOGUE.find(facts.labels.get(LABEL_PRODUCT, ""))
+    return card if product is None else replace(card, memory=product.sliceable_of(card.memory))
 
 
 def _counted_cards(facts: NodeFacts, whole: Counted) -> tuple[Card, ...]:

@@ -143,19 +143,44 @@ def test_processes_slices_and_containers_are_users_of_a_card() -> None:
     assert cards[0].uuid not in users
 
 
-def test_a_card_that_does_not_tell_its_processes_is_idle_only_without_load() -> None:
-    snapshot = snapshot_of({"product": "C500", "count": 3})
-    figures = (
-        Figures(processes=NA, utilisation_percent=0.0),
-        Figures(processes=NA, utilisation_percent=40.0),
-        Figures(processes=NA),
-    )
+UNKNOWN = "somebody or nobody, as its processes cannot be listed here"
+
+
+def with_figures(snapshot: Snapshot, *figures: Figures | None) -> Snapshot:
     cards = [
         msgspec.structs.replace(card, figures=figure)
         for card, figure in zip(snapshot.cards, figures, strict=True)
     ]
-    found = [users_of([card], [], {}).get(card.device.uuid, ()) for card in cards]
-    assert found == [(), ("a load of 40 %",), ("somebody or nobody, which it does not tell",)]
+    return msgspec.structs.replace(snapshot, cards=tuple(cards))
+
+
+def test_a_card_whose_processes_cannot_be_listed_is_not_idle_whatever_its_load() -> None:
+    snapshot = with_figures(
+        snapshot_of({"product": "C500", "count": 5}),
+        Figures(processes=NA, utilisation_percent=0.0),
+        Figures(processes=NA, utilisation_percent=40.0),
+        Figures(processes=NA),
+        None,
+        Figures(processes=()),
+    )
+    found = [users_of([card], [], {}).get(card.device.uuid, ()) for card in snapshot.cards]
+    assert found == [(UNKNOWN,), ("a load of 40 %",), (UNKNOWN,), (UNKNOWN,), ()]
+
+
+def test_no_card_is_picked_that_nobody_knows_to_be_idle_but_it_may_be_named() -> None:
+    unlisted = Figures(processes=NA, utilisation_percent=0.0)
+    snapshot = with_figures(
+        snapshot_of({"product": "C500", "count": 3}), unlisted, Figures(processes=()), unlisted
+    )
+    users = users_of(snapshot.cards, [], {})
+    assert [device.index for device in choose(read_gpus("1"), snapshot, users).devices] == [1]
+    with pytest.raises(HostError) as caught:
+        choose(read_gpus("2"), snapshot, users)
+    assert f"card 0 is used by {UNKNOWN}" in str(caught.value)
+    assert "share cards by naming them, as in --gpus=[0]" in str(caught.value)
+    named = choose(read_gpus("[0]"), snapshot, users)
+    assert [device.index for device in named.devices] == [0]
+    assert named.notes == (f"card 0 is used by {UNKNOWN}; the container shares it.",)
 
 
 def test_a_moore_threads_container_holds_what_its_variable_names() -> None:

@@ -1,7 +1,12 @@
 """Who is on which card: processes and slices as the driver tells, and containers that were given it.
 
 A container that has just started holds its cards before any process of it has opened them, so the engine's own
-containers count as well. A card that does not say whether somebody is on it is not idle.
+containers count as well.
+
+A card whose processes cannot be listed is not idle, whatever its load is: a model that waits for requests has a load of
+0 % and all the memory. On a host that is rare, because the vendors' libraries list every process there. In a container
+without the host's PID namespace they do not, and `mx-smi` and the kernel's files never list any. Cards can still be
+named there, by a person who knows that they are idle; none is picked for them.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from tangram.units.na import NotAvailable
 from tangram.wire import mthreads_container
 
 _MOST_NAMED = 4
+_UNKNOWN = "somebody or nobody, as its processes cannot be listed here"
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -64,11 +70,11 @@ def _holds(holder: Holder, device: Device, on_host: Mapping[str, str]) -> bool:
 
 def _processes(card: CardReading) -> list[str]:
     if card.figures is None:
-        return ["somebody or nobody, which it does not tell"]
+        return [_UNKNOWN]
     processes = card.figures.processes
     if not isinstance(processes, NotAvailable):
         return [f"{each.name or 'process'} (pid {each.pid})" for each in processes]
     load = card.figures.utilisation_percent
-    if isinstance(load, NotAvailable):
-        return ["somebody or nobody, which it does not tell"]
-    return [f"a load of {load:.0f} %"] if load > 0 else []
+    if isinstance(load, NotAvailable) or load <= 0:
+        return [_UNKNOWN]
+    return [f"a load of {load:.0f} %"]

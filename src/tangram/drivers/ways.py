@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.pid_namespace import sees_every_process
 from tangram.drivers.protocol import Driver
 from tangram.model.cards import Vendor
 
@@ -88,6 +89,7 @@ def _mtml(where: str | None, conditions: Conditions) -> Driver:
         limit=conditions.limit,
         sysfs=conditions.at("/sys"),
         sgpu_km=conditions.at("/proc/sgpu_km"),
+        all_seen=sees_every_process(),
     )
 
 
@@ -99,6 +101,7 @@ def _gmi(where: str | None, conditions: Conditions) -> Driver:
         limit=conditions.limit,
         sysfs=conditions.at("/sys"),
         sgpu_km=conditions.at("/proc/sgpu_km"),
+        all_seen=sees_every_process(),
     )
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from builders.gmi_answers import SUMMARY, FakeGmi, card, matrix, query
+from builders.gmi_answers import IDLE_SUMMARY, SUMMARY, FakeGmi, card, matrix, query
 from builders.hanging import LONG
 from builders.mtml_twin import GIB, Clock, uuid_of
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.gmi.driver import FRESH, GmiDriver
+from tangram.drivers.gmi.processes import processes_on
+from tangram.drivers.mtml.processes import MOST_TOLD
 from tangram.drivers.protocol import Driver
 from tangram.model.devices import Process
 from tangram.model.topology import LinkKind, PcieLevel
@@ -113,7 +115,39 @@ def test_figures_carry_the_processes_of_the_card(driver: GmiDriver) -> None:
         Process(4711, "python3 -m vllm serve --port 8000", Bytes(66000 * MIB)),
         Process(4712, "/usr/bin/worker", Bytes(641 * MIB)),
     )
-    assert driver.figures(CardUuid(uuid_of(1))).processes == ()
+
+
+@pytest.mark.parametrize(
+    ("all_seen", "used", "idle"),
+    [
+        pytest.param(True, [4711, 4712], [], id="the-hosts-namespace"),
+        pytest.param(False, NA, NA, id="another-namespace"),
+        pytest.param(None, [4711, 4712], NA, id="not-asked"),
+    ],
+)
+@pytest.mark.parametrize("summary", [SUMMARY, IDLE_SUMMARY], ids=["a-table", "nobody"])
+def test_a_card_that_is_not_in_the_table_is_idle_only_where_every_process_has_a_number(
+    tool: FakeGmi, tmp_path: Path, summary: str, *, all_seen: bool | None, used: object, idle: object
+) -> None:
+    tool.prints("", summary)
+    driver = GmiDriver(
+        str(tool.binary),
+        sysfs=tmp_path / "sys",
+        sgpu_km=tmp_path / "sgpu_km",
+        clock=Clock(),
+        limit=LONG,
+        all_seen=all_seen,
+    )
+    for place, expected in ((0, used if summary is SUMMARY else idle), (1, idle)):
+        found = driver.figures(CardUuid(uuid_of(place))).processes
+        assert ([each.pid for each in found] if isinstance(found, tuple) else found) == expected
+    driver.close()
+
+
+def test_a_table_as_long_as_the_librarys_lists_may_have_been_cut() -> None:
+    many = tuple(Process(pid, "worker", Bytes(MIB)) for pid in range(1, MOST_TOLD + 1))
+    assert processes_on({0: many}, 0, all_seen=True) is NA
+    assert processes_on({0: many[1:]}, 0, all_seen=True) == many[1:]
 
 
 def test_a_process_table_that_fails_costs_the_processes_and_nothing_else(

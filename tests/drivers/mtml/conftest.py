@@ -35,6 +35,8 @@ def make_driver(tmp_path: Path, clock: Clock) -> Iterator[MakeDriver]:
             limit=limit,
             sysfs=tmp_path / "sys",
             sgpu_km=tmp_path / "sgpu_km",
+            # As gpu-device runs; the tests of processes have the other cases.
+            all_seen=True,
             clock=clock,
         )
         made.append(driver)

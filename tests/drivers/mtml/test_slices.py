@@ -11,7 +11,7 @@ from tangram.model.cards import QosPolicy
 from tangram.model.devices import Slice, SliceRoom
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
-from tangram.units.na import NA
+from tangram.units.na import NA, known
 
 CARD = CardUuid(uuid_of(0))
 
@@ -69,6 +69,15 @@ def test_slices_are_listed_with_their_use(driver: MtmlDriver) -> None:
         ),
     )
     assert driver.slices(CardUuid(uuid_of(1))) == ()
+
+
+def test_processes_of_a_sliced_card_are_unknown_where_one_slice_hides_its_use(
+    driver: MtmlDriver, module: Path
+) -> None:
+    driver.devices()
+    assert [each.pid for each in known(driver.figures(CARD).processes, ())] == [100, 101]
+    (module / "0/bbbbbbbbbbbb/meminfo").unlink()
+    assert driver.figures(CARD).processes is NA
 
 
 def test_room_is_what_no_slice_holds(driver: MtmlDriver) -> None:

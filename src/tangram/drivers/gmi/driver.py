@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.gmi.matrix import Pair, parse_matrix
-from tangram.drivers.gmi.processes import parse_processes
+from tangram.drivers.gmi.processes import parse_processes, processes_on
 from tangram.drivers.gmi.query import QueriedCard, parse_query
 from tangram.drivers.gmi.tool import DEFAULT_LIMIT, MATRIX, QUERY, SUMMARY, Tool
 from tangram.drivers.gmi.values import ParseError
@@ -50,12 +50,15 @@ class GmiDriver(RuntimeMakesSlices):
         limit: float = DEFAULT_LIMIT,
         sysfs: Path = DEFAULT_SYSFS,
         sgpu_km: Path = DEFAULT_ROOT,
+        all_seen: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`all_seen` is whether the host's processes have numbers where this runs, if that was asked."""
         self._tool = Tool(binary, limit=limit)
         self._watchdog = Watchdog("gmi", limit=limit)
         self._module = SgpuKm(sgpu_km, self._watchdog.entering)
         self._sysfs = sysfs
+        self._all_seen = all_seen
         self._clock = clock
         self._lock = threading.Lock()
         self._answers: dict[tuple[str, ...], tuple[float, str]] = {}
@@ -178,7 +181,7 @@ class GmiDriver(RuntimeMakesSlices):
             if not isinstance(sliced, NotAvailable):
                 return sliced
         try:
-            return self._parsed(SUMMARY, parse_processes).get(index, ())
+            return processes_on(self._parsed(SUMMARY, parse_processes), index, all_seen=self._all_seen)
         except DriverError as error:
             if error.kind is Kind.STUCK:
                 raise

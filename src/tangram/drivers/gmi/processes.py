@@ -1,15 +1,21 @@
 """The table of processes below the summary of `mthreads-gmi`: text in, records or a `ParseError` out.
 
-It is the only source of memory per process for a card that is not sliced; the library has no such call. Columns are
-the card's index, the process id, the command, which may hold blanks, and what it holds on the card.
+The library's headers have no such call, and what libmtml 1.5.0 exports beside them is read by the library's driver.
+Columns are the card's index, the process id, the command, which may hold blanks, and what it holds on the card.
+
+The tool asks the same kernel driver as the library, so its table is taken to have the same blind spots: processes that
+have no number in the PID namespace of the one that asks, and those beyond 80 of a card.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tangram.drivers.gmi.values import ParseError, memory, plain
+from tangram.drivers.mtml.processes import MOST_TOLD
 from tangram.model.devices import Process
+from tangram.units.na import NA, Maybe
 
 _HEADER = re.compile(r"\bPID\b.*\bProcess\b", re.IGNORECASE)
 _ROW = re.compile(
@@ -18,6 +24,17 @@ _ROW = re.compile(
 _RULER = re.compile(r"[-+=|\s]*")
 _SECOND_HEADER = re.compile(r"Usage", re.IGNORECASE)
 _NOBODY = "no running processes found"
+
+
+def processes_on(
+    table: Mapping[int, tuple[Process, ...]], index: int, *, all_seen: bool | None
+) -> Maybe[tuple[Process, ...]]:
+    """All processes of a card, or `NA` where there may be others. `all_seen` is as the library's driver has it."""
+    listed = table.get(index, ())
+    if len(listed) >= MOST_TOLD or not all(each.pid for each in listed):
+        return NA
+    complete = bool(listed) if all_seen is None else all_seen
+    return listed if complete else NA
 
 
 def parse_processes(text: str) -> dict[int, tuple[Process, ...]]:

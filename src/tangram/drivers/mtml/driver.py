@@ -52,14 +52,17 @@ class MtmlDriver(RuntimeMakesSlices):
         limit: float = DEFAULT_LIMIT,
         sysfs: Path = DEFAULT_SYSFS,
         sgpu_km: Path = DEFAULT_ROOT,
+        all_seen: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`all_seen` is whether the host's processes have numbers where this runs, if that was asked."""
         self._watchdog = Watchdog("mtml", limit=limit)
         self._library = Library(
             library, entering=self._watchdog.entering, clock=clock, bound=lambda: bound_cards(sysfs)
         )
         self._module = SgpuKm(sgpu_km, self._watchdog.entering)
         self._sysfs = sysfs
+        self._all_seen = all_seen
         self._devices: dict[CardUuid, Device] = {}
         self._seen: dict[CardUuid, None] = {}
         """Every card ever seen, in order: one that vanishes is still reported."""
@@ -102,7 +105,8 @@ class MtmlDriver(RuntimeMakesSlices):
         def work(calls: Calls) -> None:
             device = self._device(uuid)
             if on and is_sliced(self._module, device.nodes, device.index) is not True:
-                refuse_in_use(device, running_processes(calls, self._handle(calls, uuid)))
+                handle = self._handle(calls, uuid)
+                refuse_in_use(device, running_processes(calls, handle, all_seen=self._all_seen))
             switch(self._module, device, on=on)
 
         self._ask("set_sliced", work)
@@ -132,7 +136,7 @@ class MtmlDriver(RuntimeMakesSlices):
     def _processes(self, calls: Calls, handle: Handle, device: Device) -> Maybe[tuple[Process, ...]]:
         if is_sliced(self._module, device.nodes, device.index) is True:
             return processes_of(self._module, device)
-        return running_processes(calls, handle)
+        return running_processes(calls, handle, all_seen=self._all_seen).processes
 
     def _handle(self, calls: Calls, uuid: CardUuid) -> Handle:
         try:

@@ -45,15 +45,19 @@ def slices_of(module: SgpuKm, device: Device) -> tuple[Slice, ...]:
 
 
 def processes_of(module: SgpuKm, device: Device) -> Maybe[tuple[Process, ...]]:
-    """Who holds memory of a sliced card. The module counts for no other, so it is `NA` then, not empty."""
+    """Who holds memory of a sliced card. The module counts for no other, so it is `NA` then, not empty.
+
+    A slice whose use cannot be read may have processes, so then the list is `NA` as well.
+    """
     if is_sliced(module, device.nodes, device.index) is not True:
         return NA
-    return tuple(
-        Process(pid=pid, memory=held, slice_id=None if isinstance(each.number, NotAvailable) else each.number)
-        for each in module.slices(kernel_number(device.nodes, device.index))
-        if not isinstance(each.usage, NotAvailable)
-        for pid, held in each.usage.processes
-    )
+    found: list[Process] = []
+    for each in module.slices(kernel_number(device.nodes, device.index)):
+        if isinstance(each.usage, NotAvailable):
+            return NA
+        number = None if isinstance(each.number, NotAvailable) else each.number
+        found += [Process(pid=pid, memory=held, slice_id=number) for pid, held in each.usage.processes]
+    return tuple(found)
 
 
 def room_of(module: SgpuKm, device: Device) -> SliceRoom:

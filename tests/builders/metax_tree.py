@@ -92,8 +92,12 @@ class TreeCard:
     part_of: str = ""
     """The address of the card that it is a virtual function of."""
     slices: tuple[TreeSlice, ...] = ()
+    second_die: Mapping[str, str] | None = None
+    """Files of `smi1/` with other contents than those of `smi/`; None for a card of one die."""
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further files of the card, or other contents for those above."""
+    absent: frozenset[str] = frozenset()
+    """Files of the card that its driver does not make."""
 
     @property
     def folder(self) -> str:
@@ -144,7 +148,8 @@ class MetaxTree:
         for card in self.cards:
             fresh = not (sysfs / card.folder).exists()
             if not card.smi:
-                shutil.rmtree(sysfs / card.folder / "smi", ignore_errors=True)
+                for die in ("smi", "smi1"):
+                    shutil.rmtree(sysfs / card.folder / die, ignore_errors=True)
             _write(sysfs / card.folder, _files_of(card))
             if card.uuid:
                 _write(nodes / str(card.node), _node_of(card, self._links_of(card)))
@@ -191,7 +196,9 @@ def _files_of(card: TreeCard) -> dict[str, str]:
         files |= {"sriov_totalvfs": str(card.virtual_functions), "sriov_numvfs": "0"}
     if card.smi:
         files |= {f"smi/{name}": text for name, text in _smi_of(card).items()}
-    return {**files, **card.files}
+        if card.second_die is not None:
+            files |= {f"smi1/{name}": text for name, text in (_smi_of(card) | dict(card.second_die)).items()}
+    return {name: text for name, text in {**files, **card.files}.items() if name not in card.absent}
 
 
 def _smi_of(card: TreeCard) -> dict[str, str]:

@@ -20,7 +20,8 @@ from tangram.model.cards import QosPolicy
 from tangram.units.ids import CardUuid
 from tangram.units.memory import from_gib
 
-SOURCES = tuple(f"mxsml/{name}.c" for name in ("libmxsml", "seen", "rules", "kernel", "tree"))
+_PARTS = ("libmxsml", "processes", "links", "slices", "inside", "seen", "rules", "kernel", "tree")
+SOURCES = tuple(f"mxsml/{name}.c" for name in _PARTS)
 RULES = "TANGRAM_MXSML_RULES"
 SYSFS = "TANGRAM_MXSML_SYSFS"
 NEWER_THAN_2_2_8 = ("mxSmlGetMetaXLinkInfo_v2",)

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 Seen cards[MOST_CARDS];
-int card_count;
+SeenSlice slices[MOST_CARDS * SLICES_OF_A_CARD];
+int card_count, slice_count;
 
 static int looked, usable;
 
@@ -89,6 +90,7 @@ static void see(Seen *card, const char *bdf) {
     card->node = node_at(bdf);
     card->physical = is_driven_by(folder, "MXGVM");
     name_card(card, folder);
+    card->dies = is_there("%s/smi1", folder) ? 2 : 1;
     int readable = is_there("%s/smi/pcipowerstate", folder) && is_there("%s/smi/showvendorid", folder);
     card->limited = !card->physical && (card->node < 0 || !readable);
     if (card->node >= 0) {
@@ -103,6 +105,25 @@ static void see(Seen *card, const char *bdf) {
 
 static int by_address(const void *one, const void *other) {
     return strcmp(((const Seen *)one)->bdf, ((const Seen *)other)->bdf);
+}
+
+/* The slices that there are now, from their layout nodes. */
+static void see_slices(void) {
+    char folder[PATH_SIZE / 2], bdf[64];
+    snprintf(folder, sizeof folder, "%s/layout/nodes", class_folder());
+    DIR *nodes = opendir(folder);
+    slice_count = 0;
+    for (struct dirent *entry; nodes && slice_count < MOST_CARDS * SLICES_OF_A_CARD && (entry = readdir(nodes));) {
+        if (!isdigit((unsigned char)entry->d_name[0]) || !is_there("%s/%s/local_id", folder, entry->d_name)) continue;
+        if (read_text(bdf, sizeof bdf, "%s/%s/location", folder, entry->d_name) < 0) continue;
+        trimmed(bdf);
+        Seen *card = card_at(bdf);
+        if (!card) continue;
+        slices[slice_count].gid = read_number(-1, "%s/%s/gid", folder, entry->d_name);
+        slices[slice_count].number = (int)read_number(0, "%s/%s/local_id", folder, entry->d_name);
+        slices[slice_count++].card = (int)(card - cards);
+    }
+    if (nodes) closedir(nodes);
 }
 
 int look(int again) {
@@ -124,6 +145,7 @@ int look(int again) {
     usable = (int)ordinary + (int)(physical - FIRST_PHYSICAL);
     for (int at = 0; at < card_count; at++)
         if (cards[at].limited) cards[at].number = ordinary++;
+    see_slices();
     return usable;
 }
 

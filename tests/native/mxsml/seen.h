@@ -6,15 +6,20 @@
 
 #define MOST_CARDS 64
 #define FIRST_PHYSICAL 100
+#define SLICES_OF_A_CARD 16
 
 typedef struct {
     unsigned number, brand, mode;
-    int node, limited, physical;
+    int node, limited, physical, dies;
     long gid;
     char bdf[32], uuid[96], name[32];
 } Seen;
 
+typedef struct { long gid; int card, number; } SeenSlice;
+
 extern Seen cards[MOST_CARDS];
+extern SeenSlice slices[MOST_CARDS * SLICES_OF_A_CARD];
+extern int slice_count;
 extern int card_count;
 
 /* Looks at the bus. Whether there is a card that can be used. */

@@ -23,6 +23,8 @@ def grow(machine: Machine, root: Path) -> Tree:
     tree = Tree(root)
     drivers = tree.sys / "bus/pci/drivers" / DRIVER
     drivers.mkdir(parents=True)
+    # The library looks there for virtual functions, and fails where it cannot look.
+    (tree.sys / "class").mkdir()
     for card in machine.cards:
         folder = _device(tree, card)
         bind(folder, drivers, card.number)

@@ -80,17 +80,20 @@ static void pci_space(unsigned char *space, uint32_t device_id) {
     put(space, 0x52, 0x105, 2);
 }
 
-/* Entries of 184 bytes behind the count. A process that has no number where the library runs has number 0 there. */
-static void processes(const World *seen, int number, unsigned char *list) {
-    uint32_t known = 0;
+/* Entries of 184 bytes behind the count, as many as there is room for: the size of the question says 80. Those beyond are
+ * counted; libmtml 1.5.0 makes no difference of that. A process that has no number where the library runs has number 0. */
+static void processes(const World *seen, int number, size_t room, unsigned char *list) {
+    uint32_t known = 0, all = 0;
     for (int at = 0; at < seen->processes_known; at++) {
         const Process *each = &seen->processes[at];
         if (each->card != number) continue;
+        all++;
+        if (8 + (known + 1) * 184 > room) continue;
         put(list, 8 + known * 184 + 0x08, (uint64_t)each->pid, 4);
         put(list, 8 + known * 184 + 0x5c, (uint64_t)each->memory, 8);
         known++;
     }
-    put(list, 4, known, 4);
+    put(list, 4, all, 4);
 }
 
 static int answer(int number, unsigned long question, unsigned char *said) {
@@ -103,7 +106,7 @@ static int answer(int number, unsigned long question, unsigned char *said) {
     case MESSAGE: return message(card, number, said);
     case LOAD: put(said, 0x0c, 1, 4), put(said, 0x44, (unsigned)card->utilisation, 4); return 0;
     case MEMORY_HELD: put(said, 0, (uint64_t)card->used, 8); return 0;
-    case PROCESSES: processes(&world, number, said); return 0;
+    case PROCESSES: processes(&world, number, (question >> 16) & 0x3fff, said); return 0;
     case PCI_SPACE: pci_space(said, strcmp(card->name, "MTT S3000") == 0 ? S3000 : S4000); return 0;
     default: errno = ENOTTY; return -1;
     }

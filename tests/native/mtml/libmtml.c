@@ -321,6 +321,7 @@ int mtmlDeviceGetProperty(Device *device, MtmlDeviceProperty *out) {
     CARD_OF(device, devices);
     NEEDS(out);
     memset(out, 0, sizeof *out);
+    if (world.is_oldest) return OK;
     out->mpcCap = 1;
     out->mpcType = (uint32_t)card->mpc & 7;
     out->mtLinkCap = card->ports > 0;
@@ -329,13 +330,16 @@ int mtmlDeviceGetProperty(Device *device, MtmlDeviceProperty *out) {
 
 /* ---- processes: in libmtml 1.5.0 and in no header ---- */
 
+/* For so many the original asks the kernel driver, those without a number among them. */
 enum { MOST_TOLD = 80 };
 
 static uint32_t processes_of(int number, ProcessRecord *out) {
-    uint32_t known = 0;
-    for (int at = 0; at < world.processes_known && known < MOST_TOLD; at++) {
+    uint32_t known = 0, told = 0;
+    for (int at = 0; at < world.processes_known && told < MOST_TOLD; at++) {
         const Process *each = &world.processes[at];
-        if (each->card != number || each->pid == 0) continue;
+        if (each->card != number) continue;
+        told++;
+        if (each->pid == 0) continue;
         if (out) out[known].pid = (uint32_t)each->pid, out[known].memory = (uint64_t)each->memory;
         known++;
     }

@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-enum { MOST_CARDS = 32, MOST_PORTS = 32, MOST_RULES = 64, MOST_PROCESSES = 64, TEXT = 160 };
+enum { MOST_CARDS = 32, MOST_PORTS = 32, MOST_RULES = 64, MOST_PROCESSES = 512, TEXT = 160 };
 enum { S3000 = 0x02221ed5, S4000 = 0x03231ed5, SUBSYSTEM = 0x01001ed5 };
 
 enum { MOST_HANDLES = 1 << 15 };

@@ -13,12 +13,16 @@ import ctypes
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final, cast
 
 from real_libraries.poison import POISON, REGISTERS
 from tangram.drivers.errors import DriverError
 from tangram.drivers.mtml.driver import MtmlDriver
 from tangram.drivers.mtml.package import fresh_copy, give_back
+from tangram.drivers.mtml.processes import COUNT, LIST
+
+BESIDE: Final = (COUNT, LIST)
+"""Functions that the package does not know. The second is asked where the first finds a process."""
 
 
 def main(library: str, short: str = "") -> None:
@@ -26,9 +30,7 @@ def main(library: str, short: str = "") -> None:
     package = fresh_copy()
     find = package._mtmlGetFunctionPointer  # noqa: SLF001 - where the package gets every function from
 
-    def poisoned(name: str) -> Callable[..., Any]:
-        found = find(name)
-
+    def behind(name: str, found: Any) -> Callable[..., Any]:  # noqa: ANN401 - what ctypes makes of a symbol
         def call(*arguments: Any) -> Any:  # noqa: ANN401 - whatever the package passes and gets
             given = arguments[:-1] if name == short else arguments
             sys.stdout.write(f"{name}\n")
@@ -38,7 +40,17 @@ def main(library: str, short: str = "") -> None:
 
         return call
 
-    vars(package)["_mtmlGetFunctionPointer"] = poisoned
+    class Poisoned(ctypes.CDLL):
+        """The library as the driver loads it: two functions it takes from there, past the package."""
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a function of the library
+            return behind(name, self[name]) if name in BESIDE else super().__getattr__(name)
+
+    def found_by_the_package(name: str) -> Callable[..., Any]:
+        return behind(name, find(name))
+
+    vars(package)["_mtmlGetFunctionPointer"] = found_by_the_package
+    cast("dict[str, object]", vars(ctypes))["CDLL"] = Poisoned
     give_back(package)
     driver = MtmlDriver(library, limit=60.0)
     devices = driver.devices()

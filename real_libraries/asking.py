@@ -33,9 +33,11 @@ class Asked:
         function = getattr(self._functions, self._library.prefix + call.name, None)
         if function is None:
             return None
-        function.restype = ctypes.c_uint
+        worded = call.name in self._library.texts
+        function.restype = ctypes.c_char_p if worded else ctypes.c_uint
         memory = [self._memory(each) for each in call.arguments]
-        code = function(*(self._passed(each) for each in memory))
+        answer = function(*(self._passed(each) for each in memory))
+        code = bool(answer) if worded else answer
         written = [
             plain(each)
             for each, argument in zip(memory, call.arguments, strict=True)
@@ -52,7 +54,7 @@ class Asked:
             case InOut(value):
                 return (ctypes.c_uint * 8)(value)
             case Text(text):
-                return ctypes.create_string_buffer(text, 64)
+                return ctypes.create_string_buffer(text, max(64, len(text) + 1))
             case Made(name):
                 return ctypes.byref(self._handles.setdefault(name, ctypes.c_void_p()))
             case Handle(name):
@@ -98,7 +100,7 @@ def written_argument(argument: Argument) -> list[Any]:
     """As it is written for the other process."""
     if isinstance(argument, int):
         return ["", argument]
-    parts = [each.decode() if isinstance(each, bytes) else each for each in argument]
+    parts = [each.decode("latin-1") if isinstance(each, bytes) else each for each in argument]
     return [type(argument).__name__, *parts]
 
 
@@ -108,7 +110,7 @@ def read_argument(written: list[Any]) -> Argument:
     if not kind:
         return int(parts[0])
     if kind == Text.__name__:
-        return Text(parts[0].encode())
+        return Text(parts[0].encode("latin-1"))
     made: Argument = KINDS[kind](*parts)
     return made
 

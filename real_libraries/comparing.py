@@ -6,8 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Final, NamedTuple
@@ -17,12 +16,15 @@ from real_libraries.questions import Call, Library
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 CRASHED: Final = "crashed"
+EQUAL, DIFFERENT, NOT_EXPORTED = "equal", "different", "not exported"
+ENDS, BOTH_END = "ends the process", "both end the process"
+SYSFS: Final = Path("/sys")
 
 
 class Verdict(NamedTuple):
     call: Call
     word: str
-    """`equal`, `different`, `not exported`, `both end the process`, `ends the process`."""
+    """One of those above."""
     theirs: object
     ours: object
 
@@ -36,6 +38,47 @@ def compared(real: Path, twin: Path, module: ModuleType) -> list[Verdict]:
         Verdict(call, _word(one, other), one, other)
         for call, one, other in zip(calls, theirs, ours, strict=True)
     ]
+
+
+class Left(NamedTuple):
+    """Files of one of the libraries' trees after a story, where they are not those of the other."""
+
+    path: str
+    theirs: str
+    ours: str
+
+
+def changed(
+    real: Path, twin: Path, module: ModuleType, calls: Sequence[Call], begin: Callable[[], None]
+) -> tuple[list[Verdict], list[Left]]:
+    """Those calls on a tree of each one's own, which `begin` grows, and how the two trees differ at the end."""
+    library: Library = module.LIBRARY
+    whole = [library.begin, *calls]
+    found: list[list[object]] = []
+    trees: list[dict[str, str]] = []
+    for file in (real, twin):
+        begin()
+        found.append(answers(file, module.__name__, whole))
+        trees.append(files_below(SYSFS))
+    theirs, ours = trees
+    left = [
+        Left(path, theirs.get(path, "not there"), ours.get(path, "not there"))
+        for path in sorted({*theirs, *ours})
+        if theirs.get(path) != ours.get(path)
+    ]
+    verdicts = [
+        Verdict(call, _word(one, other), one, other) for call, one, other in zip(whole, *found, strict=True)
+    ]
+    return verdicts, left
+
+
+def files_below(root: Path) -> dict[str, str]:
+    """The text of every file."""
+    return {
+        str(path.relative_to(root)): path.read_text(errors="backslashreplace")
+        for path in root.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 def answers(library: Path, module: str, calls: Sequence[Call]) -> list[object]:
@@ -71,17 +114,9 @@ def _next(calls: Sequence[Call], found: Mapping[int, object], first: int) -> int
     return next(at for at in range(first, len(calls)) if at not in found)
 
 
-def table(verdicts: Sequence[Verdict]) -> Mapping[str, Counter[str]]:
-    """By function, how often each word."""
-    rows: dict[str, Counter[str]] = {}
-    for each in verdicts:
-        rows.setdefault(each.call.name, Counter())[each.word] += 1
-    return rows
-
-
 def _word(theirs: object, ours: object) -> str:
     if theirs == CRASHED:
-        return "both end the process" if ours == CRASHED else "ends the process"
+        return BOTH_END if ours == CRASHED else ENDS
     if theirs is None:
-        return "not exported"
-    return "equal" if theirs == ours else "different"
+        return NOT_EXPORTED
+    return EQUAL if theirs == ours else DIFFERENT

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -15,6 +14,8 @@ from builders import mthreads_tree, mtml_twin, mxsml_twin
 from builders.metax_tree import MetaxTree
 from builders.mtml_twin import Machine
 from builders.native import shared_object
+from real_libraries import mtml_calls, mxsml_calls
+from real_libraries.tables import Rows, lines
 from tangram.drivers.mxsml.driver import MxsmlDriver
 from tangram.drivers.mxsml.settings import Settings
 
@@ -24,7 +25,8 @@ SYSFS = Path("/sys")
 DEV = Path("/dev")
 STAYS_LOADED = "-Wl,-z,nodelete"
 """As both vendors' libraries do."""
-TABLES = pytest.StashKey[dict[str, dict[str, Counter[str]]]]()
+TABLES = pytest.StashKey[dict[str, Rows]]()
+DECLARED = {"mxSml": mxsml_calls.DECLARED, "mtml": mtml_calls.DECLARED}
 
 Grow = Callable[[MetaxTree], None]
 Show = Callable[[Machine], None]
@@ -80,7 +82,7 @@ def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Show]:
     def hide() -> None:
         for path in DEV.glob("mtgpu.*"):
             path.unlink()
-        for folder in (DEV / "dri", SYSFS / "bus", SYSFS / "devices"):
+        for folder in (DEV / "dri", *(SYSFS / name for name in ("bus", "class", "devices"))):
             shutil.rmtree(folder, ignore_errors=True)
 
     def shown(machine: Machine) -> None:
@@ -120,6 +122,5 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for prefix, rows in config.stash[TABLES].items():
         terminalreporter.section(f"lib{prefix.lower()} of the vendor beside its twin")
-        for name, words in sorted(rows.items()):
-            counted = ", ".join(f"{number} {word}" for word, number in sorted(words.items()))
-            terminalreporter.line(f"  {prefix}{name:<34} {counted}")
+        for line in lines(prefix, rows, DECLARED[prefix]):
+            terminalreporter.line(f"  {line}")

@@ -1,7 +1,8 @@
 """Functions of Moore Threads' library with arguments good and bad: those we call, and those the twin has beside them.
 
 Handles are made by name, and a handle that could not be made goes in as a null pointer. What the stand-in of the kernel
-driver cannot answer (`UNTOLD`) is asked all the same: it must end in a code.
+driver cannot answer (`UNTOLD`) is asked all the same: the library must answer that the driver failed. Functions that
+the library does not have are asked too, so that a newer one is compared in them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Final
 import pymtml
 
 from real_libraries.questions import Call, Handle, Library, Made, Nothing, Out, Text
-from tangram.drivers.mtml.processes import ProcessRecord
+from tangram.drivers.mtml.calls import FUNCTIONS
+from tangram.drivers.mtml.processes import COUNT, LIST, ProcessRecord
 
 CARDS: Final = 4
 MORE: Final = (9, 4096)
@@ -21,11 +23,13 @@ MORE: Final = (9, 4096)
 TEXT: Final = 64
 UNTOLD: Final = {
     "SystemGetDriverVersion": "it is read by asking the package manager of the machine",
-    "DeviceGetProperty": "the question to the kernel driver behind it is not known",
     "GpuGetTemperature": "which bytes of the kernel driver's answer carry it is not known",
     "MemoryGetTotal": "it comes through memory shared with the kernel driver",
     "MemoryGetUtilization": "it is computed from the total",
 }
+"""Why the stand-in cannot answer these. Nothing else may differ."""
+DRIVER_FAILURE: Final = 2
+"""What the library answers to them."""
 
 
 class PciInfo(Structure):
@@ -38,6 +42,18 @@ class Property(Structure):
     _fields_ = pymtml.c_mtmlDeviceProperty_t._fields_
 
 
+class LinkSpec(Structure):
+    _fields_ = pymtml.c_mtmlMtLinkSpec_t._fields_
+
+
+class LinkLayout(Structure):
+    _fields_ = pymtml.c_mtmlMtLinkLayout_t._fields_
+
+
+class Pages(Structure):
+    _fields_ = pymtml.c_mtmlPageRetirementCount_t._fields_
+
+
 RECORDS: Final = {
     "u32": c_uint,
     "u64": c_uint64,
@@ -45,8 +61,15 @@ RECORDS: Final = {
     "pci": PciInfo,
     "property": Property,
     "process": ProcessRecord,
+    "link spec": LinkSpec,
+    "link layout": LinkLayout,
+    "pages": Pages,
 }
-LIBRARY: Final = Library("mtml", RECORDS, Call("LibraryInit", (Made("library"),)))
+LIBRARY: Final = Library(
+    "mtml", RECORDS, Call("LibraryInit", (Made("library"),)), texts=frozenset({"ErrorString"})
+)
+DECLARED: Final = tuple(name.removeprefix("mtml") for name in (*FUNCTIONS, COUNT, LIST))
+"""Every function of the library that the driver uses."""
 
 _NUMBER: Final = Out("u32")
 _LIBRARY: Final = Handle("library")
@@ -65,6 +88,7 @@ _OF_MEMORY: Final = {
 def questions() -> Iterator[Call]:
     """All of them, in an order in which handles are made before they are used."""
     yield Call("LibraryInit", (Nothing(),))
+    yield from (Call("ErrorString", (code,)) for code in (*range(14), 77, 999, 2**32 - 1))
     yield Call("LibraryShutDown", (Nothing(),))
     yield from _texts("LibraryGetVersion", _LIBRARY)
     yield from _filled("LibraryCountDevice", _LIBRARY, _NUMBER)
@@ -89,6 +113,8 @@ def questions() -> Iterator[Call]:
             pair = (Handle(_card(one)), Handle(_card(other)))
             yield Call("DeviceGetTopologyLevel", (*pair, _NUMBER))
             yield Call("DeviceGetP2PStatus", (*pair, 0, _NUMBER))
+            yield Call("DeviceCountMtLinkLayouts", (*pair, _NUMBER))
+            yield Call("DeviceGetMtLinkLayouts", (*pair, 4, Out("link layout", 4)))
     for handle in ("card 3 memory", "card 3 gpu"):
         yield Call("DeviceFreeMemory" if "memory" in handle else "DeviceFreeGpu", (Handle(handle),))
     yield Call("LibraryFreeDevice", (Handle(_card(3)),))
@@ -102,14 +128,30 @@ def _of_card(name: str) -> Iterator[Call]:
         yield from _filled(f"DeviceGet{each}", card, out)
     yield from _filled("DeviceGetPciInfo", card, Out("pci"))
     yield from _filled("DeviceCountRunningProcesses", card, _NUMBER)
-    for room in (0, 1, 3, 16):
-        yield Call("DeviceGetRunningProcesses", (card, room, Out("process", 16)))
+    for room in (0, 1, 3, 16, 69, 70, 79, 80, 81, 120):
+        yield Call("DeviceGetRunningProcesses", (card, room, Out("process", 120)))
+    for room in (TEXT, 4):
+        yield Call("DeviceGetSerialNumber", (card, room, Out("text", TEXT)))
+    yield Call("DeviceGetMemoryAffinityWithinNode", (card, 16, Out("u64", 16)))
+    yield from _filled("DeviceGetMtLinkSpec", card, Out("link spec"))
+    for port in (0, 1, 99):
+        yield Call("DeviceGetMtLinkState", (card, port, _NUMBER))
+        yield Call("DeviceGetMtLinkRemoteDevice", (card, port, Made(f"{name} behind {port}")))
     yield Call("DeviceInitGpu", (card, Made(f"{name} gpu")))
     yield Call("DeviceInitMemory", (card, Made(f"{name} memory")))
     for each in _OF_GPU:
         yield from _filled(f"GpuGet{each}", Handle(f"{name} gpu"), _NUMBER)
     for each, out in _OF_MEMORY.items():
         yield from _filled(f"MemoryGet{each}", Handle(f"{name} memory"), out)
+    yield from _of_errors(Handle(f"{name} memory"))
+
+
+def _of_errors(memory: Handle) -> Iterator[Call]:
+    yield Call("MemoryGetEccMode", (memory, _NUMBER, _NUMBER))
+    for error in (0, 1, 2):
+        yield Call("MemoryGetEccErrorCounter", (memory, error, 1, 1, Out("u64")))
+    yield Call("MemoryGetRetiredPagesCount", (memory, Out("pages")))
+    yield Call("MemoryGetRetiredPagesPendingStatus", (memory, _NUMBER))
 
 
 def _filled(function: str, handle: Handle, out: Out) -> Iterator[Call]:

@@ -35,5 +35,12 @@ SCENES = {
     "others-than-the-first": FOUR.without(0, 2),
     "used": FOUR.having("process 0 4711 1073741824", "process 0 4712 4096", "process 2 7 1"),
     "used-by-hidden-ones": FOUR.having("process 0 0 1073741824", "process 0 4712 4096", "process 1 0 5"),
+    "used-by-more-than-are-told": FOUR.having(
+        *(f"process 0 {1000 + at} {4096 + at}" for at in range(100)),
+        *("process 1 0 1" for _ in range(10)),
+        *(f"process 1 {2000 + at} {4096 + at}" for at in range(100)),
+        *(f"process 2 {3000 + at} 1" for at in range(80)),
+        *(f"process 3 {4000 + at} 1" for at in range(79)),
+    ),
     "none": FOUR.without(0, 1, 2, 3),
 }

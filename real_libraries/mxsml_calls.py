@@ -1,6 +1,7 @@
-"""Every function of MetaX's library that we call, with arguments good and bad, and what may be compared of the answer.
+"""Every function of MetaX's library that we call and that changes nothing, with arguments good and bad.
 
-Memory that a function may write is filled with a pattern before, so that what it leaves alone is compared as well.
+Those that change a card are asked in the stories of `mxsml_changes`. Memory that a function may write is filled with a
+pattern before, so that what it leaves alone is compared as well.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ from ctypes import Structure, c_char, c_int, c_uint, c_uint64
 
 from real_libraries.questions import Call, InOut, Library, Out
 from tangram.drivers.mxsml import layouts
-from tangram.drivers.mxsml.functions import PREFIX
+from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
 
-DEVICES = (0, 1, 2, 3, 4, 7, 9, 100, 4096)
+DEVICES = (*range(8), 9, 100, 4096)
+OTHERS = (0, 1, 3, 4, 9, 100)
+"""Those that each is put beside."""
 SLICES = (0, 1, 3, 15, 16, 99)
 TEXT = 128
 
 
 def questions() -> Iterator[Call]:
     """What can be asked without changing anything. Numbers of cards that are not there are among them."""
+    yield Call("Init")
+    yield from (Call("InitWithFlags", (flags,)) for flags in (0, 1, 2))
+    yield from (Call("GetErrorString", (code,)) for code in (*range(30), 2**32 - 1))
     yield from (Call(name) for name in ("GetDeviceCount", "GetPfDeviceCount"))
     yield Call("GetAllLimitedDevices", (_record(layouts.DeviceIds),))
     yield Call("GetNumberOfProcess", (_number(),))
+    for room in (0, 1, 4, 16):
+        yield Call("GetProcessInfo_v3", (room, _record(layouts.ProcessRecord3, 16)))
     for device in DEVICES:
         yield from _of_device(device)
 
@@ -72,6 +80,8 @@ RECORDS = {record.__name__: record for record in layouts.RECORDS} | {
     "text": c_char,
 }
 """What may be written, by name."""
+DECLARED = (*SIGNATURES, "GetErrorString")
+"""Every function of the library that we call."""
 _RECORDS = {
     "GetDeviceInfo": _record(layouts.DeviceInfo),
     "GetLimitedDeviceInfo": _record(layouts.DeviceInfo),
@@ -88,7 +98,7 @@ _RECORDS = {
     "GetSgpuAvailableQuota": _record(layouts.SliceQuota),
     "GetDeviceSchedClass": _number(),
 }
-_UNITS = {"GetDeviceIpUsage": (0, 4), "GetTemperatureInfo": (0, 1, 40), "GetDeviceTopology": DEVICES}
+_UNITS = {"GetDeviceIpUsage": (0, 4), "GetTemperatureInfo": (0, 1, 40), "GetDeviceTopology": OTHERS}
 _OF_SLICE = {
     "GetSgpuInfo": _record(layouts.SliceInfo),
     "GetSgpuUsage": _number("int"),
@@ -99,4 +109,4 @@ _PROCESSES = {
     "GetSingleGpuProcess_v2": layouts.ProcessRecord2,
     "GetSingleGpuProcess_v3": layouts.ProcessRecord3,
 }
-LIBRARY = Library(PREFIX, RECORDS, Call("InitWithFlags", (1,)))
+LIBRARY = Library(PREFIX, RECORDS, Call("InitWithFlags", (1,)), texts=frozenset({"GetErrorString"}))

@@ -66,6 +66,8 @@ class Library(NamedTuple):
     records: Mapping[str, Any]
     """Of ctypes, by the names that questions use."""
     begin: Call
+    texts: frozenset[str] = frozenset()
+    """Functions that answer with a text. Its words are the vendor's; whether there are any is compared."""
 
 
 def _word(argument: Argument) -> str:
@@ -75,7 +77,7 @@ def _word(argument: Argument) -> str:
         case Handle(name):
             return name
         case Text(text):
-            return repr(text.decode())
+            return repr(text.decode(errors="replace"))
         case Nothing():
             return "null"
         case _:

@@ -11,13 +11,12 @@ import pytest
 
 from builders.metax_tree import MetaxTree
 from real_libraries import mxsml_calls
-from real_libraries.comparing import REPOSITORY, compared, table
+from real_libraries.comparing import BOTH_END, REPOSITORY, changed, compared
 from real_libraries.conftest import TABLES, Grow
+from real_libraries.mxsml_changes import STORIES
 from real_libraries.scenes import FOUR, MESH, PROCESSES, SCENES
+from real_libraries.tables import WRONG, note, told
 from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
-
-ODD = {"one-limited", "one-without-a-node", "all-limited", "none"}
-"""Where the original answers about cards that it cannot use: what it says there is told, and not relied on."""
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -26,13 +25,20 @@ def test_both_answer_the_same(
 ) -> None:
     grow(SCENES[scene])
     verdicts = compared(real, twin, mxsml_calls)
-    rows = request.config.stash[TABLES].setdefault(PREFIX, {})
-    for name, words in table(verdicts).items():
-        rows[name] = rows.get(name, type(words)()) + words
-    strange = [each for each in verdicts if each.word in ("different", "ends the process")]
-    if scene not in ODD:
-        assert [f"{each.call.label}: {each.theirs} and not {each.ours}" for each in strange[:5]] == []
-    assert [each.call.label for each in strange if each.word == "ends the process"] == []
+    note(request.config.stash[TABLES].setdefault(PREFIX, {}), verdicts)
+    assert [told(each) for each in verdicts if each.word in WRONG] == []
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_both_change_the_same(
+    story: str, grow: Grow, real: Path, twin: Path, request: pytest.FixtureRequest
+) -> None:
+    """Codes, written memory and the files that are left, from the same tree."""
+    calls, tree = STORIES[story]
+    verdicts, left = changed(real, twin, mxsml_calls, calls, lambda: grow(tree))
+    note(request.config.stash[TABLES].setdefault(PREFIX, {}), verdicts)
+    assert [told(each) for each in verdicts if each.word in (*WRONG, BOTH_END)] == []
+    assert left == []
 
 
 def test_no_function_of_the_original_takes_more_than_we_declare(grow: Grow, real: Path) -> None:

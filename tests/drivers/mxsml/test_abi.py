@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from builders.mxsml_twin import RULES, SYSFS, Twin, c500
+from real_libraries.mxsml_calls import DECLARED, LIBRARY, questions
+from real_libraries.mxsml_changes import STORIES
 from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
 
 Make = Callable[..., Twin]
@@ -51,6 +53,12 @@ def called(twin: Twin, functions: list[str]) -> subprocess.CompletedProcess[str]
 def test_no_function_takes_more_than_we_declare(twin: Twin) -> None:
     answer = called(twin, kinds(SIGNATURES))
     assert (answer.returncode, answer.stdout.splitlines()[-1:]) == (0, ["all"]), answer.stderr
+
+
+def test_every_declared_function_is_compared_with_the_vendors_library() -> None:
+    asked = {call.name for story in STORIES.values() for call in story.calls}
+    asked |= {call.name for call in (LIBRARY.begin, *questions())}
+    assert asked >= set(DECLARED) == {*SIGNATURES, "GetErrorString"}
 
 
 def test_a_function_declared_with_too_few_arguments_is_found(twin: Twin) -> None:

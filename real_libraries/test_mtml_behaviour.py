@@ -273,13 +273,16 @@ def test_a_thousand_drivers_one_after_the_other_take_no_more_than_their_handles(
     assert grown < 8192, "KiB grown"
 
 
-def test_of_more_than_eighty_processes_eighty_are_listed(show: Show, mtml: Path, tmp_path: Path) -> None:
+def test_of_eighty_processes_or_more_the_list_may_be_a_part(show: Show, mtml: Path, tmp_path: Path) -> None:
     """The library asks the kernel driver for so many, and says nothing of the rest."""
     show(SCENES["used-by-more-than-are-told"])
     found = told(
-        mtml, tmp_path, "show([len(driver.figures(each.uuid).processes) for each in driver.devices()])"
+        mtml,
+        tmp_path,
+        "lists = [driver.figures(each.uuid).processes for each in driver.devices()]\n"
+        "show([len(each) if isinstance(each, tuple) else str(each) for each in lists])",
     )
-    assert found == [80, 70, 80, 79]
+    assert found == ["N/A", 70, "N/A", 79]
 
 
 def test_a_card_in_use_is_not_handed_to_the_slicing_module(show: Show, mtml: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from builders.gmi_answers import IDLE_SUMMARY, SUMMARY, FakeGmi, card, matrix, query
 from builders.hanging import LONG
 from builders.mtml_twin import GIB, Clock, uuid_of
+from tangram.drivers import ways
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.gmi.driver import FRESH, GmiDriver
 from tangram.drivers.gmi.processes import processes_on
 from tangram.drivers.mtml.processes import MOST_TOLD
+from tangram.drivers.opening import open_driver
 from tangram.drivers.protocol import Driver
 from tangram.model.devices import Process
 from tangram.model.topology import LinkKind, PcieLevel
@@ -142,6 +145,15 @@ def test_a_card_that_is_not_in_the_table_is_idle_only_where_every_process_has_a_
         found = driver.figures(CardUuid(uuid_of(place))).processes
         assert ([each.pid for each in found] if isinstance(found, tuple) else found) == expected
     driver.close()
+
+
+@pytest.mark.parametrize(("hosts", "idle"), [(True, ()), (False, NA)])
+def test_the_driver_is_opened_with_the_namespace_of_this_process(
+    tool: FakeGmi, monkeypatch: pytest.MonkeyPatch, *, hosts: bool, idle: object
+) -> None:
+    monkeypatch.setattr(ways, "sees_every_process", lambda: hosts)
+    with closing(open_driver(f"gmi:{tool.binary}")) as driver:
+        assert driver.figures(CardUuid(uuid_of(1))).processes == idle
 
 
 def test_a_table_as_long_as_the_librarys_lists_may_have_been_cut() -> None:

@@ -6,7 +6,8 @@ writes other records is recognised by how much it clears, and its list counts as
 
 Two things make a list a lower bound. The library leaves out what the kernel driver gives number 0, as it does with
 processes that have no number where the library is asked: so a list is complete only in the host's PID namespace, and an
-empty one says that a card is idle only there. And it tells of 80 processes at most.
+empty one says that a card is idle only there. And it asks the kernel driver for 80 processes at most, those without a
+number among them.
 """
 
 from __future__ import annotations

@@ -253,6 +253,17 @@ def _node_of(card: TreeCard, links: Mapping[int, int]) -> dict[str, str]:
     return files
 
 
+def begin_process_in_slice(
+    sysfs: Path, card: TreeCard, slice_id: int, pid: int, *, memory: int | None
+) -> None:
+    """Start work in a slice that was made on the grown tree. Without memory there, the library does not list it."""
+    gid = int((sysfs / card.folder / f"sgpu/sgpu{slice_id}/gpu_id").read_text())
+    files = _process_of(TreeProcess(pid, card.number, memory=memory or 0), gid)
+    if memory is None:
+        del files[f"vram_{gid}"]
+    _write(sysfs / CLASS_ROOT / "proc" / str(pid), files)
+
+
 def _process_of(process: TreeProcess, gid: int) -> dict[str, str]:
     seen = process.pid if process.nspid is None else process.nspid
     return {

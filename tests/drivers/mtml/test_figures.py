@@ -57,13 +57,16 @@ def test_a_card_that_fails_on_every_figure_has_none(show: Show, make_driver: Mak
     driver.devices()
     twin.show(
         eight_s5000().having(
-            "fault mtmlDeviceInitGpu 2", "fault mtmlDeviceInitMemory 2", "fault mtmlDeviceGetPowerUsage 2"
+            "fault mtmlDeviceInitGpu 2",
+            "fault mtmlDeviceInitMemory 2",
+            "fault mtmlDeviceGetPowerUsage 2",
+            "fault mtmlDeviceCountRunningProcesses 2",
         )
     )
     assert driver.figures(CARD) == Figures()
 
 
-def test_processes_are_known_for_a_sliced_card_only(
+def test_processes_of_a_sliced_card_are_told_by_its_slices_and_of_a_whole_one_by_the_library(
     show: Show, make_driver: MakeDriver, tmp_path: Path
 ) -> None:
     twin = show(eight_s4000())
@@ -77,4 +80,6 @@ def test_processes_are_known_for_a_sliced_card_only(
     driver = make_driver(twin.library)
     driver.devices()
     assert driver.figures(CARD).processes == (Process(pid=4711, memory=Bytes(GIB), slice_id=3),)
+    assert driver.figures(CardUuid(uuid_of(1))).processes == ()
+    twin.show(eight_s4000().having("fault mtmlDeviceCountRunningProcesses 2"))
     assert driver.figures(CardUuid(uuid_of(1))).processes is NA

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.metax_tree import CLASS_ROOT
+from builders.metax_tree import CLASS_ROOT, begin_process_in_slice
 from builders.mxsml_twin import Machine, Twin, c500
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml import driver as mxsml_driver
@@ -20,7 +20,7 @@ from tangram.model.cards import QosPolicy
 from tangram.model.devices import Slice, SliceRoom
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes, from_gib, from_mib
-from tangram.units.na import NA
+from tangram.units.na import NA, known
 
 Make = Callable[..., Twin]
 FIRST = CardUuid("GPU-00000000-1111-2222-3333-000000000000")
@@ -410,6 +410,26 @@ def test_without_a_list_of_processes_nothing_is_taken_for_idle(twin_of: Make, ch
     )
     assert "the library lists no processes" in said
     assert len(driver.slices(FIRST)) == (change == "remove")
+
+
+@pytest.mark.parametrize("memory", [1024, None])
+def test_a_slice_made_since_the_library_last_looked_is_busy_when_a_process_is_in_it(
+    memory: int | None, twin_of: Make
+) -> None:
+    machine = c500(1)
+    twin = twin_of(machine)
+    driver = twin.driver()
+    for pid in (90, 91):
+        made = driver.create_slice(FIRST, memory=GIB4, cores=5)
+        begin_process_in_slice(twin.sysfs, machine.cards[0], made.id, pid, memory=memory)
+        if memory is not None:
+            found = next(each for each in driver.slices(FIRST) if each.id == made.id)
+            assert found.busy is True
+            assert [each.pid for each in known(driver.figures(FIRST).processes, ())] == [pid]
+        refused(Kind.BUSY if memory else Kind.FAILED, lambda made=made: driver.remove_slice(FIRST, made.id))
+        shutil.rmtree(twin.sysfs / CLASS_ROOT / f"proc/{pid}")
+        # Another one under the same number, which the library does not know either.
+        driver.remove_slice(FIRST, made.id)
 
 
 def test_a_slice_beside_those_that_hidden_processes_use_counts_as_in_use(twin_of: Make) -> None:

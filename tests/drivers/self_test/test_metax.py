@@ -360,10 +360,10 @@ def fifo(tmp_path: Path) -> Iterator[Fifo]:
 
 
 def test_a_question_that_hangs_is_named_and_the_rest_is_not_waited_for(twin_of: Make, fifo: Fifo) -> None:
-    twin = twin_of(idle(1).rule("block", call="mxSmlGetTemperatureInfo", fifo=str(fifo.path)))
+    twin = twin_of(idle(1).rule("block", call="mxSmlGetBoardPowerLimit", fifo=str(fifo.path)))
     with time_is_up_while(fifo.hangs):
         told = self_test_of(twin)
-    assert "mxSmlGetTemperatureInfo" in told.of("figures")[0].why
+    assert "mxSmlGetBoardPowerLimit" in told.of("figures")[0].why
     assert told.result("links") is OK
 
 

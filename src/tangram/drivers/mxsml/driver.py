@@ -49,6 +49,7 @@ class MxsmlDriver:
         self._heard: Library | None = None
         """The copy of the library that `health` asked last."""
         self._bus: frozenset[str] | None = None
+        self._slices: frozenset[str] | None = None
         self._look_again = False
         self._some_limited = False
         self._lock = threading.Lock()
@@ -229,8 +230,10 @@ class MxsmlDriver:
         return seen
 
     def _must_look_again(self) -> bool:
+        """The library lists processes only in slices that were there when it last looked."""
         again, self._look_again = self._look_again, False
-        return again
+        before, self._slices = self._slices, self._kernel.slices()
+        return again or (before is not None and before != self._slices)
 
     def _bus_changed(self) -> bool:
         now = self._kernel.bus()

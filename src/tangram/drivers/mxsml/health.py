@@ -1,8 +1,8 @@
 """Whether a card may be given to anyone, and if not, why.
 
 A card is out of service when the library says so, when it or a figure of it that could be read before cannot be read
-any more, or when its memory lost data. A link that is
-down is worth a remark and no more: most jobs never use it. What the library cannot tell is not held against a card.
+any more, or when its memory lost data. A link that is down is worth a remark and no more: most jobs never use it. What
+the library cannot tell is not held against a card.
 """
 
 from __future__ import annotations

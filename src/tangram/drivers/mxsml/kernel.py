@@ -7,6 +7,7 @@ sysfs) and give `NA`; only writing raises.
 from __future__ import annotations
 
 import os
+import re
 from errno import errorcode
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,6 +25,7 @@ NATIVE_DRIVER: Final = "METAX"
 HOST_DRIVER: Final = "MXGVM"
 """Binds physical functions to hand out virtual ones."""
 CONTROL_NODE: Final = "mxcd"
+_SLICE: Final = re.compile(r"sgpu\d+")
 
 
 class Place(NamedTuple):
@@ -71,6 +73,11 @@ class Kernel:
             if ":" in name
         )
         return frozenset((*held, *_names(self._devices)))
+
+    def slices(self) -> frozenset[str]:
+        """Every slice of every card. One that was removed and made again is another, under the same number."""
+        held = (name for name in _names(f"{self._drivers}/{NATIVE_DRIVER}") if ":" in name)
+        return frozenset(one for bdf in held for one in _slices(f"{self._devices}/{bdf}/sgpu"))
 
     def has(self, bdf: str) -> bool:
         """Whether it is on the bus."""
@@ -147,6 +154,14 @@ class Kernel:
 def _names(directory: str) -> list[str]:
     try:
         return sorted(os.listdir(directory))  # noqa: PTH208 - only names are wanted, not a Path for each
+    except OSError:
+        return []
+
+
+def _slices(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [f"{one.path} {one.inode()}" for one in entries if _SLICE.fullmatch(one.name)]
     except OSError:
         return []
 

@@ -84,7 +84,7 @@ def test_a_command_answers_within_its_timeout_by_the_wall_clock(
 
 def test_cards_read_before_the_hang_are_shown(metax_twin: Callable[..., Place], fifo: Fifo) -> None:
     place = metax_twin(
-        mxsml_twin.c500(2).rule("block", call="mxSmlGetTemperatureInfo", device=1, fifo=str(fifo.path))
+        mxsml_twin.c500(2).rule("block", call="mxSmlGetBoardPowerLimit", device=1, fifo=str(fifo.path))
     )
     with time_is_up_while(fifo.hangs):
         answer = place.run("devices")

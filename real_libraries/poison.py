@@ -1,44 +1,74 @@
 """Functions of a library as we declare them, called with poison where a further argument would be.
 
-    python -m real_libraries.poison LIBRARY PREFIX NAME:KINDS ...
+    python -m real_libraries.poison LIBRARY PREFIX POISON NAME:KINDS ...
 
-KINDS has a letter per declared argument: `u` for a number, which is 0, and `p` for an address, which is that of enough
-zeroed memory. A function that takes more than was declared finds an address that is never mapped, and ends the
-process: the last name that was printed is its.
+KINDS are the declared arguments, with a comma between: a number, or `p` for an address, which is that of enough memory
+full of eights: room for eight of anything. A function that takes one more address than was declared finds one
+that is never mapped, and ends the process: the last name that was printed is its. One that takes one more number finds
+the low half of the poison, so it answers otherwise to another poison: behind each name stand the code and a sum of the
+memory that it was given.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+import zlib
+from collections.abc import Callable
 from typing import Any, Final
 
 REGISTERS: Final = 6
 """In which whole numbers and addresses are passed."""
 POISON: Final = 0xDEAD_0000_0000
+"""With a number that most functions take in its low half."""
+OTHER_POISON: Final = POISON + 128
+"""With one that is no card, slice, share or unit; as an amount of memory it is one that a card can slice."""
 ENOUGH: Final = 1 << 20
 
 
-def main(path: str, prefix: str, functions: list[str]) -> None:
+def main(path: str, prefix: str, poison: str, functions: list[str]) -> None:
     """Call each, and say so before."""
     library = ctypes.CDLL(path)
     for each in functions:
         name, _, kinds = each.partition(":")
         found = getattr(library, prefix + name, None)
-        sys.stdout.write(f"{name}{'' if found else ' is not there'}\n")
+        sys.stdout.write(f"{name}{'' if found else ' is not there'}")
         sys.stdout.flush()
         if found is not None:
-            call(found, kinds)
+            code, sum_of_memory = call(found, kinds, int(poison))
+            sys.stdout.write(f" {code} {sum_of_memory:08x}")
+        sys.stdout.write("\n")
     sys.stdout.write("all\n")
 
 
-def call(function: Any, kinds: str) -> int:  # noqa: ANN401 - what ctypes makes of a symbol has no public type
-    """What it answers, if it answers."""
-    given = [ctypes.c_uint(0) if kind == "u" else ctypes.create_string_buffer(ENOUGH) for kind in kinds]
-    rest = [ctypes.c_void_p(POISON)] * (REGISTERS - len(kinds))
+def call(function: Any, kinds: str, poison: int) -> tuple[int, int]:  # noqa: ANN401 - what ctypes makes of a symbol
+    """What it answers, and a sum of the memory it had, if it answers."""
+    words = kinds.split(",") if kinds else []
+    memory = [bytearray(b"\x08\0\0\0") * (ENOUGH // 4) for word in words if word == "p"]
+    addresses = iter([(ctypes.c_char * ENOUGH).from_buffer(each) for each in memory])
+    given = [next(addresses) if word == "p" else ctypes.c_uint(int(word)) for word in words]
+    rest = [ctypes.c_void_p(poison)] * (REGISTERS - len(given))
     function.restype = ctypes.c_uint
-    return int(function(*given, *rest))
+    code = int(function(*given, *rest))
+    return code, zlib.crc32(b"".join(memory))
+
+
+def first_difference(run: Callable[[int], tuple[int, str]]) -> str:
+    """The first function that takes more than was declared; empty where none does.
+
+    `run` calls all of them with a poison on a machine as it was at the beginning. Its answer is the status of the
+    process and what it printed.
+    """
+    (ended, one), (_, again), (_, other) = run(POISON), run(POISON), run(OTHER_POISON)
+    if ended:
+        return one.splitlines()[-1].split(" ")[0]
+    for first, second, third in zip(one.splitlines(), again.splitlines(), other.splitlines(), strict=False):
+        # Some leave what happens to be in memory behind their answer: then the code is all there is to compare.
+        words = None if first == second else 2
+        if first.split(" ")[:words] != third.split(" ")[:words]:
+            return first.split(" ")[0]
+    return ""
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

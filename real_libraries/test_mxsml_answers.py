@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from ctypes import c_uint
 from pathlib import Path
 
 import pytest
 
-from builders.metax_tree import MetaxTree
 from real_libraries import mxsml_calls
 from real_libraries.comparing import BOTH_END, REPOSITORY, changed, compared
 from real_libraries.conftest import TABLES, Grow
+from real_libraries.mxsml_abi import TREE, UNSEEN, calls_of
 from real_libraries.mxsml_changes import STORIES
-from real_libraries.scenes import FOUR, MESH, PROCESSES, SCENES
+from real_libraries.poison import first_difference
+from real_libraries.scenes import SCENES
 from real_libraries.tables import WRONG, note, told
 from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
 
@@ -41,21 +41,30 @@ def test_both_change_the_same(
     assert left == []
 
 
+def first_that_takes_more(grow: Grow, real: Path, functions: list[str]) -> str:
+    def run(poison: int) -> tuple[int, str]:
+        grow(TREE)
+        done = subprocess.run(
+            [sys.executable, "-m", "real_libraries.poison", str(real), PREFIX, str(poison), *functions],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode < 0 or done.stdout.splitlines()[-1:] == ["all"], done.stderr
+        return done.returncode, done.stdout
+
+    return first_difference(run)
+
+
 def test_no_function_of_the_original_takes_more_than_we_declare(grow: Grow, real: Path) -> None:
-    grow(MetaxTree(FOUR, PROCESSES, MESH))
-    kinds = {
-        name: "".join("u" if kind is c_uint else "p" for kind in SIGNATURES[name]) for name in SIGNATURES
+    assert first_that_takes_more(grow, real, calls_of(SIGNATURES)) == ""
+
+
+def test_a_function_of_the_original_declared_with_too_few_arguments_is_found(grow: Grow, real: Path) -> None:
+    found = {
+        name: first_that_takes_more(grow, real, calls_of({**SIGNATURES, name: arguments[:-1]}))
+        for name, arguments in SIGNATURES.items()
+        if arguments
     }
-    first = ("Init", "InitWithFlags")
-    named = [
-        f"{name}:{kinds[name]}"
-        for name in (*first, *sorted(set(kinds) - set(first) - {"RemoveSgpu"}), "RemoveSgpu")
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "real_libraries.poison", str(real), PREFIX, *named],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "all")
+    assert {name for name, first in found.items() if first != name} == UNSEEN | {"GetMetaXLinkInfo_v2"}

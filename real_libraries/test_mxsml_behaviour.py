@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.metax_tree import MetaxTree, TreeProcess, begin_process_in_slice
+from builders.metax_tree import MetaxTree, TreeProcess, TreeSlice, begin_process_in_slice
 from real_libraries import mxsml_calls
 from real_libraries.asking import Asked
 from real_libraries.comparing import REPOSITORY
@@ -181,17 +181,29 @@ def test_a_slice_that_the_library_lists_as_used_is_not_even_asked_for(grow: Grow
     assert [each.id for each in driver.slices(FIRST)] == [3, 15]
 
 
-def test_a_slice_that_only_the_kernel_knows_to_be_used_stays(grow: Grow, opened: Open) -> None:
-    """The kernel answers EBUSY to the write, and all that the library says of it is that a write failed."""
+def test_a_slice_in_which_a_process_works_without_memory_is_not_even_asked_for(
+    grow: Grow, opened: Open
+) -> None:
+    """The library lists processes by the memory that they hold."""
     grow(bare())
     driver = opened()
     driver.create_slice(FIRST, memory=from_gib(1), cores=5, name="busy")
     begin_process_in_slice(SYSFS, FOUR[0], 0, 900, memory=None)
-    with pytest.raises(DriverError) as refusal:
+    with pytest.raises(DriverError, match="in use by process 900") as refusal:
         driver.remove_slice(FIRST, 0)
-    found = refusal.value
-    assert (found.kind, found.call, found.vendor_code) == (Kind.FAILED, "mxSmlRemoveSgpu", SYSFS_WRITE)
+    assert (refusal.value.kind, refusal.value.vendor_code) == (Kind.BUSY, None)
     assert [each.name for each in driver.slices(FIRST)] == ["busy"]
+
+
+def test_the_kernels_refusal_to_remove_a_slice_is_a_write_that_failed(grow: Grow, library: Path) -> None:
+    """The kernel answers EBUSY, and all that the library says of it is that a write failed."""
+    grow(bare())
+    asked = Asked(str(library), mxsml_calls.LIBRARY)
+    asked.answer(Call("InitWithFlags", (1,)))
+    assert asked.answer(Call("CreateSgpu", (0, 1024, 5, Out("u32")))) == {"code": 0, "out": [[0]]}
+    begin_process_in_slice(SYSFS, FOUR[0], 0, 900, memory=None)
+    assert asked.answer(Call("RemoveSgpu", (0, 0))) == {"code": SYSFS_WRITE, "out": []}
+    assert (SYSFS / FOUR[0].folder / "sgpu/sgpu0").is_dir()
 
 
 def test_processes_in_a_slice_are_listed_once_the_library_looked_again(grow: Grow, library: Path) -> None:
@@ -220,6 +232,41 @@ def test_a_slice_that_was_just_made_is_busy_when_a_process_is_in_it(grow: Grow, 
     begin_process_in_slice(SYSFS, FOUR[0], 0, 900, memory=77)
     assert [each.busy for each in driver.slices(FIRST)] == [True]
     assert [(each.pid, each.slice_id) for each in known(driver.figures(FIRST).processes, ())] == [(900, 0)]
+
+
+@pytest.mark.parametrize("replaced", ["nothing", "a folder"])
+def test_a_name_whose_file_cannot_be_read_is_not_taken_for_none(
+    replaced: str, grow: Grow, opened: Open
+) -> None:
+    """The library answers it as it does a slice without a name."""
+    grow(bare())
+    driver = opened()
+    driver.create_slice(FIRST, memory=from_gib(1), cores=5)
+    assert [each.name for each in driver.slices(FIRST)] == [""]
+    file = SYSFS / FOUR[0].folder / "sgpu/sgpu0/alias"
+    file.unlink()
+    if replaced == "a folder":
+        file.mkdir()
+    with pytest.raises(DriverError) as refusal:
+        driver.slices(FIRST)
+    assert (refusal.value.call, refusal.value.vendor_code) == ("mxSmlGetSgpuAlias", 4)
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("n" * 95, "n" * 95),
+        ("n" * 96, "n" * 96),
+        ("n" * 120, "n" * 120),
+        (" web", "web"),
+        ("a b", "a"),
+        (" ", ""),
+    ],
+)
+def test_names_that_others_gave_are_read_as_they_are(alias: str, name: str, grow: Grow, opened: Open) -> None:
+    slices = (TreeSlice(0, alias=alias, uuid="s0"), TreeSlice(1, alias="next", uuid="s1"))
+    grow(MetaxTree((replace(FOUR[0], slices=slices), *FOUR[1:]), (), MESH))
+    assert [each.name for each in opened().slices(FIRST)] == [name, "next"]
 
 
 def test_an_online_slice_needs_no_compute(grow: Grow, opened: Open) -> None:
@@ -270,21 +317,23 @@ print("done")
 """
 
 
-ENDS: dict[tuple[str, int], int] = {}
-"""The signal that ends a process with the vendor's library, by scene and seed. None of these do."""
+ENDS: dict[tuple[str, str, int], int] = {}
+"""The signal that ends a process with the vendor's library, by scene, files and seed. None of these do."""
 
 
 @pytest.mark.parametrize("scene", ["usual", "two-dies"])
+@pytest.mark.parametrize("among", ["smi*/*", "*"], ids=["figures", "all"])
 @pytest.mark.parametrize("seed", range(12))
 def test_files_full_of_nonsense_end_in_an_answer_or_an_error(
-    scene: str, seed: int, *, library: Path, real: Path, grow: Grow, tmp_path: Path
+    scene: str, among: str, seed: int, *, library: Path, real: Path, grow: Grow, tmp_path: Path
 ) -> None:
     """In a process of its own. No text in these files ends a process with the twin, or one that is not in `ENDS`."""
     grow(SCENES[scene])
     dice = random.Random(seed)  # noqa: S311 - a test
-    files = sorted(path for path in SYSFS.rglob("smi*/*") if path.is_file())
+    files = sorted(path for path in SYSFS.rglob(among) if path.is_file() and not path.is_symlink())
+    nonsense = [b"", b"\xff" * 40, b"1" * 4000, b"-1\n", b"4294967296\n", b"a: b: c\n", b"\0\0\n"]
     for path in dice.sample(files, 3):
-        path.write_bytes(dice.choice([b"", b"\xff" * 40, b"1" * 4000, b"-1\n", b"a: b: c\n", b"\0\0\n"]))
+        path.write_bytes(dice.choice(nonsense))
     done = subprocess.run(
         [sys.executable, "-c", FUZZ, str(library), str(tmp_path)],
         cwd=REPOSITORY,
@@ -293,7 +342,7 @@ def test_files_full_of_nonsense_end_in_an_answer_or_an_error(
         check=False,
         timeout=120,
     )
-    signal = ENDS.get((scene, seed), 0) if library == real else 0
+    signal = ENDS.get((scene, among, seed), 0) if library == real else 0
     assert (done.returncode, done.stdout) == (-signal, "" if signal else "done\n"), done.stderr
 
 

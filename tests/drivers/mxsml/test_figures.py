@@ -1,9 +1,11 @@
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
 from builders.mxsml_twin import Twin, c500
 from tangram.drivers.errors import DriverError, Kind
+from tangram.drivers.mxsml.binding import Binding
 from tangram.model.devices import Figures, Process
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes, from_gib, from_mib
@@ -97,6 +99,34 @@ def test_more_processes_than_there_was_room_for_are_all_listed(twin_of: Make) ->
         machine = machine.with_process(pid, 0)
     found = twin_of(machine).driver().figures(FIRST).processes
     assert [process.pid for process in known(found, ())] == list(range(1, 201))
+
+
+@pytest.mark.parametrize("left_out", [(), ("mxSmlGetProcessInfo_v3",)], ids=["of the machine", "of the card"])
+@pytest.mark.parametrize(("starts", "expected"), [(1, 10), (99, None)], ids=["once", "again and again"])
+def test_processes_that_begin_while_they_are_counted_are_listed_or_the_list_is_unknown(
+    left_out: tuple[str, ...],
+    starts: int,
+    expected: int | None,
+    twin_of: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    twin = twin_of(c500(1).with_process(1, 0), left_out=left_out)
+    driver = twin.driver()
+    driver.devices()
+    ask, rounds = Binding.ask, count(1)
+
+    def asking(binding: Binding, name: str, *arguments: object) -> bool:
+        answered = ask(binding, name, *arguments)
+        if name.startswith(("GetNumberOfProcess", "GetSingleGpuProcess")) and (at := next(rounds)) <= starts:
+            machine = c500(1)
+            for pid in range(1, 10 * at + 1):
+                machine = machine.with_process(pid, 0)
+            twin.show(machine)
+        return answered
+
+    monkeypatch.setattr(Binding, "ask", asking)
+    found = driver.figures(FIRST).processes
+    assert found is NA if expected is None else len(known(found, ())) == expected
 
 
 def test_a_card_that_is_gone_is_an_error_and_not_a_row_of_blanks(two: Twin) -> None:

@@ -17,7 +17,7 @@ from tangram.drivers.mxsml.functions import SIGNATURES
 from tangram.drivers.mxsml.slicing import check_memory, check_name
 from tangram.drivers.mxsml.turns import turn
 from tangram.model.cards import QosPolicy
-from tangram.model.devices import Slice, SliceRoom
+from tangram.model.devices import Process, Slice, SliceRoom
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes, from_gib, from_mib
 from tangram.units.na import NA, known
@@ -84,6 +84,33 @@ def test_a_name_that_cannot_be_read_is_not_taken_for_none(code: int, twin_of: Ma
         driver.slices(FIRST)
     assert (refusal.value.call, refusal.value.vendor_code) == ("mxSmlGetSgpuAlias", code)
     assert [each.name for each in driver.slices(FIRST)] == ["web-0", ""]
+
+
+@pytest.mark.parametrize("replaced", ["nothing", "a folder"])
+def test_a_name_whose_file_the_library_cannot_read_is_not_taken_for_none(
+    replaced: str, twin_of: Make
+) -> None:
+    """The library answers it as it does a slice without a name."""
+    machine = sliced()
+    twin = twin_of(machine)
+    driver = twin.driver()
+    file = twin.sysfs / machine.cards[0].folder / "sgpu/sgpu15/alias"
+    file.unlink()
+    if replaced == "a folder":
+        file.mkdir()
+    with pytest.raises(DriverError) as refusal:
+        driver.slices(FIRST)
+    assert (refusal.value.call, refusal.value.vendor_code) == ("mxSmlGetSgpuAlias", 4)
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("n" * 95, "n" * 95), ("n" * 96, "n" * 96), ("n" * 120, "n" * 120), (" web", "web"), (" ", "")],
+    ids=["95 letters", "96 letters", "120 letters", "blank in front", "blank"],
+)
+def test_names_that_others_gave_are_read_as_they_are(alias: str, name: str, twin_of: Make) -> None:
+    machine = c500(1).with_slice(0, 3, uuid="s3", alias=alias).with_slice(0, 4, uuid="s4", alias="next")
+    assert [each.name for each in twin_of(machine).driver().slices(FIRST)] == [name, "next"]
 
 
 def test_names_are_unknown_and_not_empty_without_the_function_that_reads_them(twin_of: Make) -> None:
@@ -412,6 +439,60 @@ def test_without_a_list_of_processes_nothing_is_taken_for_idle(twin_of: Make, ch
     assert len(driver.slices(FIRST)) == (change == "remove")
 
 
+OLDER: tuple[tuple[str, tuple[str, ...], dict[str, int]], ...] = (
+    ("no list of the machine", ("mxSmlGetProcessInfo_v3",), {}),
+    ("a list that is not supported", (), {"GetProcessInfo_v3": 3}),
+    ("no list that knows slices", ("mxSmlGetProcessInfo_v3", "mxSmlGetSingleGpuProcess_v3"), {}),
+)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "failing"), [each[1:] for each in OLDER], ids=[each[0] for each in OLDER]
+)
+def test_a_library_that_lists_no_processes_in_slices_calls_none_of_them_idle(
+    left_out: tuple[str, ...], failing: dict[str, int], twin_of: Make
+) -> None:
+    machine = c500(2).with_slice(0, 3, uuid="s3").with_slice(0, 4, uuid="s4").with_process(90, 0, slice=3)
+    for name, code in failing.items():
+        machine = machine.failing(name, code)
+    twin = twin_of(machine, left_out=left_out)
+    driver = twin.driver()
+    assert [each.busy for each in driver.slices(FIRST)] == [True, False]
+    assert [(each.pid, each.slice_id) for each in known(driver.figures(FIRST).processes, ())] == [(90, 3)]
+    assert "in use by process 90" in refused(Kind.BUSY, lambda: driver.remove_slice(FIRST, 3))
+    driver.remove_slice(FIRST, 4)
+    # Without the kernel driver's files nothing but the library could tell.
+    shutil.rmtree(twin.sysfs / CLASS_ROOT / "proc")
+    assert [each.busy for each in driver.slices(FIRST)] == [NA]
+    assert [driver.figures(each.uuid).processes for each in driver.devices()] == [NA, ()]
+    refused(Kind.BUSY, lambda: driver.remove_slice(FIRST, 3))
+
+
+def test_a_library_that_cannot_look_again_has_no_idle_slice_with_a_process(twin_of: Make) -> None:
+    machine = c500(1)
+    twin = twin_of(machine, left_out=("mxSmlInitWithFlags",))
+    driver = twin.driver()
+    made = driver.create_slice(FIRST, memory=GIB4, cores=5)
+    assert [each.busy for each in driver.slices(FIRST)] == [False]
+    begin_process_in_slice(twin.sysfs, machine.cards[0], made.id, 90, memory=1024)
+    assert [each.busy for each in driver.slices(FIRST)] == [True]
+    assert driver.figures(FIRST).processes == (Process(90, slice_id=made.id),)
+
+
+def test_a_card_on_which_a_process_works_without_memory_keeps_its_mode(twin_of: Make) -> None:
+    twin = twin_of(c500(1, model="native").with_process(90, 0))
+    next((twin.sysfs / CLASS_ROOT / "proc/90").glob("vram_*")).unlink()
+    driver = twin.driver()
+    assert driver.figures(FIRST).processes == (Process(90),)
+    assert "in use by process 90" in refused(Kind.BUSY, lambda: driver.set_sliced(FIRST, on=True))
+
+
+def test_a_process_with_a_negative_number_has_none(twin_of: Make) -> None:
+    driver = twin_of(c500(1).with_slice(0, 3, uuid="s3").with_process(90, 0, slice=3, nspid=-1)).driver()
+    assert driver.figures(FIRST).processes is NA
+    assert [each.busy for each in driver.slices(FIRST)] == [True]
+
+
 @pytest.mark.parametrize("memory", [1024, None])
 def test_a_slice_made_since_the_library_last_looked_is_busy_when_a_process_is_in_it(
     memory: int | None, twin_of: Make
@@ -422,11 +503,14 @@ def test_a_slice_made_since_the_library_last_looked_is_busy_when_a_process_is_in
     for pid in (90, 91):
         made = driver.create_slice(FIRST, memory=GIB4, cores=5)
         begin_process_in_slice(twin.sysfs, machine.cards[0], made.id, pid, memory=memory)
-        if memory is not None:
-            found = next(each for each in driver.slices(FIRST) if each.id == made.id)
-            assert found.busy is True
-            assert [each.pid for each in known(driver.figures(FIRST).processes, ())] == [pid]
-        refused(Kind.BUSY if memory else Kind.FAILED, lambda made=made: driver.remove_slice(FIRST, made.id))
+        found = next(each for each in driver.slices(FIRST) if each.id == made.id)
+        assert found.busy is True
+        assert driver.figures(FIRST).processes == (
+            Process(
+                pid, "" if memory is None else "python", NA if memory is None else Bytes(memory), made.id
+            ),
+        )
+        refused(Kind.BUSY, lambda made=made: driver.remove_slice(FIRST, made.id))
         shutil.rmtree(twin.sysfs / CLASS_ROOT / f"proc/{pid}")
         # Another one under the same number, which the library does not know either.
         driver.remove_slice(FIRST, made.id)

@@ -167,6 +167,8 @@ u32 mxSmlGetSgpuAlias(u32 id, u32 number, char *text, u32 *size) {
     SLICING;
     char alias[128] = "";
     read_text(alias, sizeof alias, "%s/bus/pci/devices/%s/sgpu/sgpu%u/alias", sysfs(), card->bdf, number);
+    /* One word. */
+    memmove(alias, alias + strspn(alias, " "), sizeof alias - strspn(alias, " "));
     alias[strcspn(alias, " \n")] = 0;
     /* Written even where it is empty, and to wherever the fourth argument points. */
     u32 length = (u32)strlen(alias) + 1;

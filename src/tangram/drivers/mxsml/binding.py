@@ -21,6 +21,7 @@ from tangram.drivers.mxsml.rings import Rings
 from tangram.units.na import NA, Maybe, NotAvailable
 
 TEXT_BYTES: Final = 96
+LONGEST_TEXT_BYTES: Final = 1024
 NUMBERS: Final = 32
 MOST_RECORDS: Final = 4096
 """A library that claims more has lost its mind, and we keep our memory."""
@@ -47,7 +48,7 @@ class Binding:
         self._signed = (c_int * 16)()
         self._wide = (c_uint64 * 8)()
         self._numbers = (c_uint * (NUMBERS + 256))()
-        self._text = (c_char * (TEXT_BYTES + 1024))()
+        self._text = (c_char * (LONGEST_TEXT_BYTES + 1024))()
         # Where each of them is, worked out once and not per question.
         self._at_count = byref(self._count)
         self._at_signed = byref(self._signed)
@@ -97,12 +98,19 @@ class Binding:
         return found if found <= most else 0
 
     def text(self, name: str, *arguments: int) -> Maybe[str]:
-        """A text, whose buffer and its size are the function's last arguments."""
+        """A text, whose buffer and its size are the function's last arguments. Gets more room when told to need it."""
         self.clear_text()
         self._count[0] = TEXT_BYTES
+        if self.ask(name, *arguments, self._at_text, self._at_count):
+            return self.written_text()
+        needed = self._count[0]
+        if self.status != codes.TOO_SMALL or not TEXT_BYTES < needed <= LONGEST_TEXT_BYTES:
+            return NA
+        memset(addressof(self._text), 0, LONGEST_TEXT_BYTES)
+        self._count[0] = LONGEST_TEXT_BYTES
         if not self.ask(name, *arguments, self._at_text, self._at_count):
             return NA
-        return self.written_text()
+        return decoded(self._text.raw[:LONGEST_TEXT_BYTES]) or NA
 
     def last_size(self) -> int:
         """What the last function with a size made of it, the end of the text among it."""
@@ -143,14 +151,22 @@ class Binding:
         return held[: min(self._count[0], len(held))]
 
     def counted_records(
-        self, name: str, *arguments: int, into: type[_Record], spare: int
+        self, name: str, *arguments: int, into: type[_Record], spare: int, tries: int
     ) -> Sequence[_Record] | NotAvailable:
         """As `records`, of a function that cuts its list without a word, and tells its length when there is no room."""
-        self._count[0] = 0
-        nothing = self._room_for(into, spare)
-        if not self.ask(name, *arguments, self._at_count, byref(nothing)) or self._count[0] > MOST_RECORDS:
-            return NA
-        return self.records(name, *arguments, into=into, room=self._count[0] + spare)
+        for _ in range(tries):
+            self._count[0] = 0
+            nothing = self._room_for(into, spare)
+            if (
+                not self.ask(name, *arguments, self._at_count, byref(nothing))
+                or self._count[0] > MOST_RECORDS
+            ):
+                return NA
+            room = self._count[0] + spare
+            found = self.records(name, *arguments, into=into, room=room)
+            if isinstance(found, NotAvailable) or len(found) < room:
+                return found
+        return NA
 
     def filled(self, name: str, *, into: type[_Record], room: int) -> Sequence[_Record] | NotAvailable:
         """Records of a function that is told how many there is room for, and leaves the others empty."""

@@ -20,7 +20,7 @@ from tangram.drivers.mxsml import (
     splitting,
 )
 from tangram.drivers.mxsml.binding import Binding
-from tangram.drivers.mxsml.kernel import Kernel
+from tangram.drivers.mxsml.kernel import Bus, Kernel, SlicesOfCard
 from tangram.drivers.mxsml.library import Library
 from tangram.drivers.mxsml.roster import Roster
 from tangram.drivers.mxsml.session import Session
@@ -48,12 +48,13 @@ class MxsmlDriver:
         self._roster = Roster()
         self._heard: Library | None = None
         """The copy of the library that `health` asked last."""
-        self._bus: frozenset[str] | None = None
-        self._slices: frozenset[str] | None = None
+        self._bus: Bus | None = None
+        self._slices: Mapping[str, SlicesOfCard] = {}
+        """By bus address, when the library last looked: it lists no processes in slices made since."""
         self._look_again = False
         self._some_limited = False
         self._lock = threading.Lock()
-        self._session = Session(self._settings, self._environment)
+        self._session = Session(self._settings, self._environment, before_look=self._remember_slices)
 
     @property
     def name(self) -> str:
@@ -86,7 +87,7 @@ class MxsmlDriver:
                 raise _gone(uuid)
             return found
 
-        return self._ask(work, "figures", stale=self._bus_changed)
+        return self._ask(work, "figures", stale=lambda: self._card_changed(uuid) | self._slices_changed(uuid))
 
     def health(self) -> Mapping[CardUuid, Health]:
         try:
@@ -100,7 +101,11 @@ class MxsmlDriver:
             return {uuid: Health(healthy=False, code=health.GONE, message=error.sentence) for uuid in lost}
 
     def slices(self, uuid: CardUuid) -> Sequence[Slice]:
-        return self._ask(lambda binding: slices.listing(binding, self._usable(binding, uuid)), "slices")
+        return self._ask(
+            lambda binding: slices.listing(binding, self._usable(binding, uuid)),
+            "slices",
+            stale=lambda: self._must_look_again() | self._slices_changed(uuid),
+        )
 
     def room(self, uuid: CardUuid) -> SliceRoom:
         return self._ask(lambda binding: slices.room(binding, self._usable(binding, uuid)), "room")
@@ -204,7 +209,7 @@ class MxsmlDriver:
 
     def _fell_off(self, bdf: str) -> bool:
         """Whether that card was there when the bus was last looked at, and is there no more."""
-        return self._bus is not None and bdf in self._bus and not self._kernel.has(bdf)
+        return self._bus is not None and bdf in self._bus.devices and not self._kernel.has(bdf)
 
     def _ask(
         self,
@@ -221,7 +226,11 @@ class MxsmlDriver:
         call = functions.PREFIX + function
         bdf = session.ask(lambda binding: self._find(binding, uuid).bdf, call=call, stale=self._bus_changed)
         with turn(self._settings.lock_directory, bdf, self._settings.limit):
-            return session.change(lambda binding: work(binding, self._usable(binding, uuid)), call=call)
+            return session.change(
+                lambda binding: work(binding, self._usable(binding, uuid)),
+                call=call,
+                stale=lambda: self._slices_changed(uuid),
+            )
 
     def _usable(self, binding: Binding, uuid: CardUuid) -> Sighting:
         seen = self._find(binding, uuid)
@@ -230,15 +239,29 @@ class MxsmlDriver:
         return seen
 
     def _must_look_again(self) -> bool:
-        """The library lists processes only in slices that were there when it last looked."""
         again, self._look_again = self._look_again, False
-        before, self._slices = self._slices, self._kernel.slices()
-        return again or (before is not None and before != self._slices)
+        return again
+
+    def _remember_slices(self) -> None:
+        places = {*self._kernel.held(), *self._roster.places()}
+        self._slices = {bdf: self._kernel.slices(bdf) for bdf in places}
+
+    def _slices_changed(self, uuid: CardUuid) -> bool:
+        """A card that was not found yet will be listed first."""
+        bdf = self._roster.bdf_of(uuid)
+        return bool(bdf) and self._kernel.slices(bdf) != self._slices.get(bdf)
 
     def _bus_changed(self) -> bool:
         now = self._kernel.bus()
         before, self._bus = self._bus, now
         return self._must_look_again() or (before is not None and before != now)
+
+    def _card_changed(self, uuid: CardUuid) -> bool:
+        """As `_bus_changed`, for questions about one card: all of the bus is read only if that card came or went."""
+        bdf = self._roster.bdf_of(uuid)
+        if self._bus is not None and bdf and self._kernel.is_where(bdf, self._bus):
+            return self._must_look_again()
+        return self._bus_changed()
 
     def _cards_changed(self) -> bool:
         # A card that cannot be used may be in order by now, which the library would not notice by itself.

@@ -7,7 +7,6 @@ sysfs) and give `NA`; only writing raises.
 from __future__ import annotations
 
 import os
-import re
 from errno import errorcode
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,7 +24,10 @@ NATIVE_DRIVER: Final = "METAX"
 HOST_DRIVER: Final = "MXGVM"
 """Binds physical functions to hand out virtual ones."""
 CONTROL_NODE: Final = "mxcd"
-_SLICE: Final = re.compile(r"sgpu\d+")
+_SLICE: Final = "sgpu"
+
+SlicesOfCard = frozenset[tuple[str, int]]
+"""By name and inode: a slice that was removed and made again is another, under the same number."""
 
 
 class Place(NamedTuple):
@@ -35,6 +37,12 @@ class Place(NamedTuple):
     numa: Maybe[int] = NA
     driver: str = ""
     nodes: DeviceNodes = DeviceNodes()
+
+
+class Bus(NamedTuple):
+    devices: frozenset[str]
+    held: frozenset[str]
+    held_by_host: frozenset[str]
 
 
 class Kernel:
@@ -61,23 +69,26 @@ class Kernel:
             nodes=self._nodes(directory),
         )
 
-    def bus(self) -> frozenset[str]:
+    def bus(self) -> Bus:
         """All that is on the bus or held by the vendor's kernel drivers, which changes when a card comes or goes.
 
         Both, for a card leaves one after the other, and a library that looked in between must look once more.
         """
-        held = (
-            f"{driver}/{name}"
-            for driver in (NATIVE_DRIVER, HOST_DRIVER)
-            for name in _names(f"{self._drivers}/{driver}")
-            if ":" in name
-        )
-        return frozenset((*held, *_names(self._devices)))
+        folders = (self._devices, *(f"{self._drivers}/{driver}" for driver in (NATIVE_DRIVER, HOST_DRIVER)))
+        return Bus(*(frozenset(_unsorted(folder)) for folder in folders))
 
-    def slices(self) -> frozenset[str]:
-        """Every slice of every card. One that was removed and made again is another, under the same number."""
-        held = (name for name in _names(f"{self._drivers}/{NATIVE_DRIVER}") if ":" in name)
-        return frozenset(one for bdf in held for one in _slices(f"{self._devices}/{bdf}/sgpu"))
+    def is_where(self, bdf: str, bus: Bus) -> bool:
+        """Whether a card is on the bus and held by the vendor's driver if and only if it was."""
+        return self.has(bdf) == (bdf in bus.devices) and os.path.lexists(
+            f"{self._drivers}/{NATIVE_DRIVER}/{bdf}"
+        ) == (bdf in bus.held)
+
+    def slices(self, bdf: str) -> SlicesOfCard:
+        return _slices(f"{self._devices}/{bdf}/sgpu") if _plain(bdf) else frozenset()
+
+    def held(self) -> list[str]:
+        """The addresses that the vendor's kernel driver holds."""
+        return [name for name in _names(f"{self._drivers}/{NATIVE_DRIVER}") if ":" in name]
 
     def has(self, bdf: str) -> bool:
         """Whether it is on the bus."""
@@ -152,18 +163,22 @@ class Kernel:
 
 
 def _names(directory: str) -> list[str]:
+    return sorted(_unsorted(directory))
+
+
+def _unsorted(directory: str) -> list[str]:
     try:
-        return sorted(os.listdir(directory))  # noqa: PTH208 - only names are wanted, not a Path for each
+        return os.listdir(directory)  # noqa: PTH208 - only names are wanted, not a Path for each
     except OSError:
         return []
 
 
-def _slices(folder: str) -> list[str]:
+def _slices(folder: str) -> SlicesOfCard:
     try:
         with os.scandir(folder) as entries:
-            return [f"{one.path} {one.inode()}" for one in entries if _SLICE.fullmatch(one.name)]
+            return frozenset([(one.name, one.inode()) for one in entries if one.name.startswith(_SLICE)])
     except OSError:
-        return []
+        return frozenset()
 
 
 def _target(link: str) -> str:

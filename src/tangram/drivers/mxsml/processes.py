@@ -3,17 +3,20 @@
 A process in a slice has the slice's number and not its card's, so the list of one card does not have it: that of the
 whole machine is asked for, and that of the card only where there is no other. Libraries that have a form may still
 answer "not supported" on an older kernel driver, so the answer decides and not the symbol. A list is cut without a word
-where it has no room, so its length is asked for first.
+where it has no room, so its length is asked for first, and a list without room left is asked for again.
+
+That nobody uses a card or a slice is believed only if the kernel driver shows no work there either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml.binding import MOST_RECORDS, Binding, decoded
 from tangram.drivers.mxsml.layouts import ProcessOnCard3, ProcessRecord1, ProcessRecord2, ProcessRecord3
-from tangram.drivers.mxsml.rings import Unseen
+from tangram.drivers.mxsml.rings import Look, Unseen
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.devices import Process
 from tangram.units.memory import Bytes
@@ -28,6 +31,8 @@ _FORMS: Final[tuple[tuple[str, type[_AnyRecord]], ...]] = (
 )
 _SPARE: Final = 8
 """Room for those that come between two questions."""
+_TRIES: Final = 3
+_NO_NUMBER: Final = 0xFFFF_FFFF
 _CARDS_PER_PROCESS: Final = 64
 
 
@@ -38,6 +43,8 @@ class Users(NamedTuple):
     """`NA` when the library cannot tell, or cannot tell of all of them."""
     unseen: Unseen = Unseen()
     """Of the whole machine."""
+    look: Look | None = None
+    """What the kernel driver shows."""
 
     @property
     def why_unknown(self) -> str:
@@ -55,15 +62,37 @@ def users_on(binding: Binding, seen: Sighting) -> Users:
     if seen.trouble:
         # Where no card can be used, asking for processes ends the process that asks.
         return Users(NA)
-    unseen = binding.rings.unseen()
+    look = binding.rings.look()
+    unseen = Unseen() if look is None else look.unseen()
     if unseen.elsewhere or _has_any(binding, seen, unseen.gids):
-        return Users(NA, unseen)
-    records = _everywhere(binding)
+        return Users(NA, unseen, look)
+    records: list[_AnyRecord] | NotAvailable = _everywhere(binding)
+    whole = not isinstance(records, NotAvailable)
     if isinstance(records, NotAvailable):
         records = _on_card(binding, seen.number)
     if isinstance(records, NotAvailable):
-        return Users(NA, unseen)
-    return Users(tuple(process for record in records for process in _entries(record, seen.bdf)), unseen)
+        return Users(NA, unseen, look)
+    listed = tuple(process for record in records for process in _entries(record, seen.bdf))
+    if listed and whole:
+        return Users(listed, unseen, look)
+    rings = NA if look is None else look.working()
+    if not isinstance(rings, NotAvailable):
+        return Users(listed + _unlisted(binding, seen, rings, listed), unseen, look)
+    return Users(listed if whole or not binding.rings.of_slices(seen.bdf) else NA, unseen, look)
+
+
+def _unlisted(
+    binding: Binding, seen: Sighting, rings: Mapping[int, tuple[int, ...]], listed: tuple[Process, ...]
+) -> tuple[Process, ...]:
+    """Processes that the kernel driver shows on the card or its slices beside those that the library lists."""
+    if not rings:
+        return ()
+    slices = binding.rings.of_slices(seen.bdf)
+    known = {(each.pid, each.slice_id) for each in listed}
+    working = (
+        (pid, slices.get(gid)) for gid in sorted({seen.gid, *slices} & rings.keys()) for pid in rings[gid]
+    )
+    return tuple(Process(pid, slice_id=slice_id) for pid, slice_id in working if (pid, slice_id) not in known)
 
 
 def processes_on(binding: Binding, seen: Sighting) -> Maybe[tuple[Process, ...]]:
@@ -94,26 +123,37 @@ def pids_in_slice(binding: Binding, seen: Sighting, users: Users, slice_id: int)
         return (0,)
     if isinstance(users.processes, NotAvailable):
         return NA
-    return tuple(process.pid for process in users.processes if process.slice_id == slice_id)
+    listed = tuple(process.pid for process in users.processes if process.slice_id == slice_id)
+    rings = NA if listed or users.look is None else users.look.working()
+    if isinstance(rings, NotAvailable) or not rings:
+        return listed
+    gid = binding.rings.of_slice(seen.bdf, slice_id)
+    return () if isinstance(gid, NotAvailable) else rings.get(gid, ())
 
 
 def _has_any(binding: Binding, seen: Sighting, gids: frozenset[int]) -> bool:
-    return bool(gids) and (seen.gid in gids or not gids.isdisjoint(binding.rings.of_slices(seen.bdf)))
+    return bool(gids) and (seen.gid in gids or not gids.isdisjoint(binding.rings.of_slices(seen.bdf).keys()))
 
 
-def _everywhere(binding: Binding) -> list[ProcessRecord3] | NotAvailable:
-    count = binding.number("GetNumberOfProcess")
-    if isinstance(count, NotAvailable) or count > MOST_RECORDS:
-        return NA
-    records = binding.filled("GetProcessInfo_v3", into=ProcessRecord3, room=count + _SPARE)
-    return NA if isinstance(records, NotAvailable) else [record for record in records if record.pid]
+def _everywhere(binding: Binding) -> list[_AnyRecord] | NotAvailable:
+    """Of the whole machine; `NA` where they come faster than they can be listed."""
+    for _ in range(_TRIES):
+        count = binding.number("GetNumberOfProcess")
+        if isinstance(count, NotAvailable) or count > MOST_RECORDS:
+            return NA
+        records = binding.filled("GetProcessInfo_v3", into=ProcessRecord3, room=count + _SPARE)
+        if isinstance(records, NotAvailable):
+            return NA
+        if not records[-1].pid:
+            return [record for record in records if record.pid not in {0, _NO_NUMBER}]
+    return NA
 
 
 def _on_card(binding: Binding, number: int) -> list[_AnyRecord] | NotAvailable:
     for name, form in _FORMS:
-        records = binding.counted_records(name, number, into=form, spare=_SPARE)
+        records = binding.counted_records(name, number, into=form, spare=_SPARE, tries=_TRIES)
         if not isinstance(records, NotAvailable):
-            return [record for record in records if record.pid]
+            return [record for record in records if record.pid not in {0, _NO_NUMBER}]
     return NA
 
 

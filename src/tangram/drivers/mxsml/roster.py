@@ -49,6 +49,14 @@ class Roster:
         found = self._cards.get(uuid)
         return -1 if found is None else found.number
 
+    def bdf_of(self, uuid: CardUuid) -> str:
+        """Where a card sat last; empty for one that was never seen."""
+        found = self._cards.get(uuid)
+        return "" if found is None else found.bdf
+
+    def places(self) -> list[str]:
+        return [card.bdf for card in dict(self._cards).values()]
+
     def missing(self, seen: Iterable[Sighting]) -> Mapping[CardUuid, Remembered]:
         """Cards that were seen before and are not among these."""
         present = {each.uuid for each in seen}

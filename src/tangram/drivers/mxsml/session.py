@@ -30,11 +30,18 @@ class Session:
     """One library handle and the one thread that may use it."""
 
     def __init__(
-        self, settings: Settings, environment: Mapping[str, str], *, replacing: bool = False
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        *,
+        before_look: Callable[[], None] = lambda: None,
+        replacing: bool = False,
     ) -> None:
+        """`before_look` is called whenever the library is about to look at the bus."""
         self.watchdog = Watchdog("mxsml", limit=settings.limit)
         self._settings = settings
         self._environment = environment
+        self._before_look = before_look
         self._replacing = replacing
         self._binding: Binding | None = None
         self._initialised = False
@@ -49,18 +56,14 @@ class Session:
 
         When `stale` says so, the library looks at the bus once more before.
         """
+        return self.watchdog.run(lambda: self._work(work, stale, finishing=False), call=call)
 
-        def asking() -> _Answer:
-            if stale():
-                self._initialised = False
-            return self._work(work, finishing=False)
-
-        return self.watchdog.run(asking, call=call)
-
-    def change(self, work: Callable[[Binding], _Answer], *, call: str) -> _Answer:
+    def change(
+        self, work: Callable[[Binding], _Answer], *, call: str, stale: Callable[[], bool] = bool
+    ) -> _Answer:
         """Make a change. Once begun it runs to its end even when nobody waits any more, so that it can be undone."""
         return self.watchdog.run(
-            lambda: self._work(work, finishing=True), call=call, limit=self._settings.change_limit
+            lambda: self._work(work, stale, finishing=True), call=call, limit=self._settings.change_limit
         )
 
     @property
@@ -79,7 +82,7 @@ class Session:
         if self._binding is not None:
             settings = msgspec.structs.replace(settings, library=self._binding.library.path)
         self.watchdog.close()
-        return Session(settings, self._environment, replacing=True)
+        return Session(settings, self._environment, before_look=self._before_look, replacing=True)
 
     def close(self) -> None:
         # A library that hangs, now or while it is unloaded, stays loaded: nothing can be done about it from here.
@@ -87,8 +90,12 @@ class Session:
             self.watchdog.run(self._unload, call="dlclose")
         self.watchdog.close()
 
-    def _work(self, work: Callable[[Binding], _Answer], *, finishing: bool) -> _Answer:
+    def _work(
+        self, work: Callable[[Binding], _Answer], stale: Callable[[], bool], *, finishing: bool
+    ) -> _Answer:
         self._finishing = finishing
+        if stale():
+            self._initialised = False
         binding = self._present()
         if not binding.library.alone.acquire(blocking=False):
             self._entering(f"another driver of this process in {binding.library.path}")
@@ -140,6 +147,7 @@ class Session:
 
     def _initialise(self, binding: Binding) -> None:
         library = binding.library
+        self._before_look()
         # A plain Init looks at the bus once in the life of a process, whichever driver asked, and the library is never
         # unloaded: only with the flag does this one see what came, went or was split meanwhile.
         flagged = library.has("InitWithFlags")
@@ -161,7 +169,7 @@ class Session:
         self._initialised = True
 
     def _entering(self, call: str) -> None:
-        if self.given_up and not self._finishing:
+        if self.watchdog.given_up and not self._finishing:
             raise DriverError(Kind.STUCK, f"given up before {call}", call=call)
         self.calling = call
         self.watchdog.entering(call)

@@ -53,7 +53,7 @@ def read(binding: Binding, seen: Sighting, slice_id: int, users: Users) -> Slice
         memory=Bytes(megabytes * MIB),
         cores=cores,
         uuid=uuid,
-        name=_name(binding, seen.number, slice_id),
+        name=_name(binding, seen, slice_id),
         minor=minor,
         online=bool(online),
         memory_used=NA if isinstance(memory, NotAvailable) else Bytes(memory.used),
@@ -63,20 +63,22 @@ def read(binding: Binding, seen: Sighting, slice_id: int, users: Users) -> Slice
     )
 
 
-def _name(binding: Binding, number: int, slice_id: int) -> Maybe[str]:
+def _name(binding: Binding, seen: Sighting, slice_id: int) -> Maybe[str]:
     """Its name, empty for a slice without one and NA where the library has no function for it.
 
-    Raises where it cannot be read: slices are removed by their names, and those without one for having none.
+    Raises where it cannot be read: slices are removed by their names, and those without one for having none. The
+    library answers both in one way, so the kernel driver's file decides.
     """
-    name = binding.text("GetSgpuAlias", number, slice_id)
+    name = binding.text("GetSgpuAlias", seen.number, slice_id)
     if not isinstance(name, NotAvailable):
         return name
-    # A slice without a name is answered like one whose name cannot be read, but for the size of the text: its end.
     if binding.status == codes.ABSENT:
         return NA
-    nameless = binding.status in {codes.DONE, codes.SYSFS_READ} and binding.last_size() == 1
-    if not nameless:
-        raise binding.library.error("GetSgpuAlias", binding.status, f"slice {slice_id} of card {number}")
+    silent = binding.status in {codes.DONE, codes.SYSFS_READ} and binding.last_size() == 1
+    if not silent or not binding.rings.is_nameless(seen.bdf, slice_id):
+        raise binding.library.error(
+            "GetSgpuAlias", binding.status or codes.SYSFS_READ, f"slice {slice_id} of card {seen.number}"
+        )
     return ""
 
 

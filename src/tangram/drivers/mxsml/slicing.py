@@ -162,7 +162,8 @@ def existing(binding: Binding, seen: Sighting, slice_id: int) -> Slice:
 
 def _read_alone(binding: Binding, seen: Sighting, slice_id: int) -> Slice | None:
     """Without the list of processes, which costs more than the slice."""
-    return read(binding, seen, slice_id, Users(NA, binding.rings.unseen()))
+    look = binding.rings.look()
+    return read(binding, seen, slice_id, Users(NA) if look is None else Users(NA, look.unseen()))
 
 
 def _require_waiting(binding: Binding) -> None:

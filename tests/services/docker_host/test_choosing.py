@@ -14,7 +14,7 @@ from tangram.services.docker_host.errors import HostError
 from tangram.services.docker_host.using import Holder, users_of
 from tangram.services.docker_host.wishes import read_gpus
 from tangram.units.memory import from_gib
-from tangram.units.na import NA
+from tangram.units.na import NA, Maybe
 
 MIXED = ({"product": "C500", "count": 2}, {"product": "S4000", "count": 2})
 
@@ -124,6 +124,20 @@ def test_a_slice_goes_by_its_uuid_and_brings_its_card() -> None:
     said = refusal("[sgpu:nobody]", read_all(driver))
     assert f"this host has no slice 'nobody': it has sgpu:{made.uuid} (card 1)" in said
     assert "it has none; make one first" in refusal("[sgpu:nobody]", snapshot_of(GROUPS))
+
+
+@pytest.mark.parametrize(("busy", "note"), [(True, "is in use"), (NA, "may be in use"), (False, None)])
+def test_a_slice_that_is_not_known_to_be_idle_is_given_with_a_note(
+    busy: Maybe[bool], note: str | None
+) -> None:
+    snapshot = snapshot_of({"product": "C500", "count": 1})
+    card = snapshot.cards[0]
+    part = Slice(card=card.device.uuid, id=0, memory=from_gib(1), cores=1, uuid="sgpu-1", busy=busy)
+    with_slice = msgspec.structs.replace(
+        snapshot, cards=(msgspec.structs.replace(card, slices=(part,)), *snapshot.cards[1:])
+    )
+    notes = choose(read_gpus("[sgpu:sgpu-1]"), with_slice, {}).notes
+    assert [f"slice sgpu-1 {note}" in each for each in notes] == ([] if note is None else [True])
 
 
 def test_processes_slices_and_containers_are_users_of_a_card() -> None:

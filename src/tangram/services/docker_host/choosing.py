@@ -195,7 +195,11 @@ def _slices(wish: Wish, cards: Sequence[CardReading]) -> Chosen:
             "name a card and pass MTHREADS_QOS_MEMORY_LIMIT with -e."
         )
     notes = [
-        f"slice {part.uuid} is in use; the container shares it." for part, _ in found if part.busy is True
+        f"slice {part.uuid} is in use; the container shares it."
+        if part.busy is True
+        else f"slice {part.uuid} may be in use: the processes in it cannot be listed here."
+        for part, _ in found
+        if part.busy is not False
     ]
     return Chosen(
         vendor=Vendor.METAX,

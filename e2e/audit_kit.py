@@ -1,8 +1,9 @@
 """Who wrote to which pod, and what service accounts asked for, from the API server's own audit log."""
 
+import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -33,6 +34,7 @@ _POLICY = {
 _INSIDE = "/var/log/audit.log"
 """Where the control plane sees it."""
 _CREATED = 201
+_PATIENCE = 30.0
 
 
 def auditing(policy: Path) -> tuple[str, ...]:
@@ -95,12 +97,22 @@ def _verbs(entry: Object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The log of one API server, which writes each line before it answers."""
+    """The log of one API server. It writes each line before it answers, and a watch may show the change before."""
 
     cluster: Cluster
 
-    def writes(self, pod: str, *programs: str) -> Counter[str]:
-        """What programs wrote to a pod, by 'program verb subresource'."""
+    async def writes_until(self, pod: str, last: str, *others: str) -> Counter[str]:
+        """What programs wrote to a pod, by 'program verb subresource', once the log has the last write.
+
+        That write names one of the programs; `others` are more of them.
+        """
+        programs = (last.partition(" ")[0], *others)
+        async with asyncio.timeout(_PATIENCE):
+            while not (found := self._writes(pod, programs))[last]:
+                await asyncio.sleep(0.05)
+        return found
+
+    def _writes(self, pod: str, programs: Sequence[str]) -> Counter[str]:
         return Counter(
             " ".join(word for word in (program, entry["verb"], _part(entry)) if word)
             for entry in self.entries()
@@ -112,7 +124,8 @@ class Audit:
     def entries(self) -> Iterator[Object]:
         """Its lines, the oldest first."""
         file = self.cluster.box.folder.of_room(CONTROL).log / "audit.log"
-        for line in file.read_text().splitlines():
+        whole, _, _ = file.read_text().rpartition("\n")
+        for line in whole.splitlines():
             yield json.loads(line)
 
 

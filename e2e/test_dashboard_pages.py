@@ -271,7 +271,10 @@ async def test_the_page_of_a_pod_says_what_explain_says(board: Board, chromium: 
             command = await text_of(seen.page, "#by-explain code")
             assert command == f"tangram explain {pod} -n {namespace} --all-cards"
             told = await board.as_shown(command)
-            assert await text_of(seen.page, ".verdict") == " ".join(told.split("\n\n")[0].split())
+            verdict, *cautions = re.split(r"^  warning, \S+: ", told.split("\n\n")[0], flags=re.MULTILINE)
+            assert await text_of(seen.page, ".verdict") == " ".join(verdict.split())
+            for caution in cautions:
+                await expect(seen.page.locator("main")).to_contain_text(" ".join(caution.split()))
             helped = re.findall(r"^ +\d\. (.*); it then goes to node (\S+)$", told, re.MULTILINE)
             offers = await seen.page.locator(".offer").all_inner_texts()
             assert len(offers) == len(helped)

@@ -1,6 +1,8 @@
 """Several real nodes: each its own machine to Kubernetes, all on one network, and the tools people bring along."""
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -50,6 +52,19 @@ async def test_pods_of_different_nodes_reach_each_other_and_the_api_server(three
         await three.until_pod(f"client-{node}", is_over, within=120)
         said = await three.pod_log(f"client-{node}")
         assert said.split("\n") == [*(f"I am server-{one}" for one in NODES), "api", ""]
+
+
+async def test_a_pods_token_is_renewed_within_the_hour_and_taken_for_a_year(three: Cluster) -> None:
+    """What a stolen token is worth, unless the API server is told not to extend it."""
+    token = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - where every pod finds its own
+    await three.api.create(pod("token", container(script=f"cat {token}")))
+    await three.until_pod("token", is_over)
+    claims = (await three.pod_log("token")).split(".")[1]
+    found = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+    year, hour = 365 * 86_400, 3_607
+    assert found["exp"] - found["iat"] == year
+    assert found["kubernetes.io"]["warnafter"] - found["iat"] == hour
+    assert found["kubernetes.io"]["pod"]["name"] == "token"
 
 
 async def test_a_device_node_made_on_one_node_is_on_no_other(three: Cluster) -> None:

@@ -121,7 +121,10 @@ async def test_a_crowd_is_placed_at_two_writes_a_pod(pool: Pool, audit: Audit) -
     placed = await until_all(pool, is_bound, f"{PODS} pods bound")
     assert len(placed) == PODS
     check_nothing_sold_twice(placed)
-    written = [audit.writes(one["metadata"]["name"], OURS, "kube-scheduler") for one in placed]
+    written = [
+        await audit.writes_until(one["metadata"]["name"], f"{OURS} create binding", "kube-scheduler")
+        for one in placed
+    ]
     assert all(each[f"{OURS} create binding"] == 1 for each in written)
     total = sum(written, Counter[str]())
     assert total.total() <= 2 * PODS, total
@@ -131,7 +134,9 @@ async def test_a_crowd_is_placed_at_two_writes_a_pod(pool: Pool, audit: Audit) -
 async def test_a_pod_that_comes_alone_costs_the_binding_and_no_other_write(pool: Pool, audit: Audit) -> None:
     for number in range(3):
         seen = await pool.bound(pool.pod(f"alone-{number}", part(10)))
-        written = audit.writes(seen["metadata"]["name"], OURS, "kube-scheduler")
+        written = await audit.writes_until(
+            seen["metadata"]["name"], f"{OURS} create binding", "kube-scheduler"
+        )
         assert written == {f"{OURS} create binding": 1}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from typing import Final
 
 from tangram.kubelet.sockets import Refusal
-from tangram.wire.kubelet.deviceplugin import LONGEST_DEVICE_ID
 from testbed.changes import Changes
 from testbed.errors import BedError
 from testbed.plugin_records import PluginDevice
+
+LONGEST_DEVICE_ID: Final = 63
 
 
 class DeviceList:

@@ -27,7 +27,10 @@ def collecting(seed: int) -> subprocess.Popen[str]:
 
 
 def test_all_suites_are_listed_in_one_order_under_any_hash_seed() -> None:
-    outputs = [process.communicate(timeout=600)[0] for process in [collecting(1), collecting(2)]]
+    processes = [collecting(1), collecting(2)]
+    outputs = [process.communicate(timeout=600)[0] for process in processes]
+    # A module that cannot be imported would be missing in both lists.
+    assert [process.returncode for process in processes] == [0, 0], outputs[0][-2000:]
     first, second = ([line for line in output.splitlines() if "::" in line] for output in outputs)
     for suite in SUITES:
         assert any(line.startswith(f"{suite}/") for line in first), outputs[0][-2000:]

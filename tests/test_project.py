@@ -160,3 +160,15 @@ def test_an_ordinary_run_is_repeatable_and_a_soak_is_not() -> None:
     assert settings.get_profile("sample").derandomize
     assert not settings.get_profile("soak").derandomize
     assert settings.get_profile("soak").max_examples > settings.get_profile("sample").max_examples
+
+
+def test_what_must_pass_before_merging_is_what_the_readme_tells_people_to_type() -> None:
+    """The unit tests run once, in the bare Debian, and a test that is left out fails."""
+    lines = [line.split("#")[0].strip() for line in (ROOT / ".ci/run").read_text("utf-8").splitlines()]
+    assert [line for line in lines if line.startswith("make ")] == [
+        "make lint",
+        "make fresh",
+        "make e2e-smoke",
+    ]
+    assert any(line.startswith("export CI=") for line in lines)
+    assert not [line for line in lines if "pytest" in line or "tests" in line]

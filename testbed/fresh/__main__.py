@@ -15,7 +15,7 @@ from tangram.cli.usage import usage_sentence
 from testbed.box import REPOSITORY
 from testbed.errors import BedError
 from testbed.fresh import story
-from testbed.fresh.machine import clone, enter_namespaces, mounted, prepare
+from testbed.fresh.machine import clone, enter_namespaces, mounted, prepare, set_mirrors
 from testbed.fresh.person import Person
 from testbed.fresh.readme import Guide, read_guide
 from testbed.fresh.root import bare_debian, changed_debian, unpacked
@@ -65,6 +65,7 @@ def _type_all(guide: Guide, progress: Progress, *, tests: bool, smoke: bool) -> 
     try:
         with progress.step("Unpacking a Debian with README's packages, and a clone of the last commit"):
             unpacked(archive, root)
+            set_mirrors(root, settings)
             clone(root)
         with mounted(root, settings.paths):
             person = Person(root, settings.environment)

@@ -95,11 +95,15 @@ def _mounts_below(root: Path) -> list[str]:
     return [place for place in places if Path(place).is_relative_to(root)]
 
 
+def set_mirrors(root: Path, settings: Settings) -> None:
+    """The mirrors of this machine as they are now; a root out of the cache has those of when it was made."""
+    (root / "etc/apt/sources.list").write_text(settings.sources, "utf-8")
+    (root / "etc/apt/apt.conf.d/90network").write_text(settings.apt, "utf-8")
+
+
 def prepare(root: Path, install: str, settings: Settings) -> None:
     """The prerequisites as README installs them, and an ordinary user. Raises `BedError` where apt-get does not."""
-    sources = root / "etc/apt/sources.list"
-    sources.write_text(settings.sources, "utf-8")
-    (root / "etc/apt/apt.conf.d/90network").write_text(settings.apt, "utf-8")
+    set_mirrors(root, settings)
     # Without the settings' paths: packages write where they are, e.g. certificates.
     with mounted(root):
         administrator = Person(root, {**settings.environment, "DEBIAN_FRONTEND": "noninteractive"})

@@ -62,7 +62,7 @@ def busybox() -> str:
     try:
         return str(static_busybox())
     except BedError:
-        pytest.skip(lacking("a static busybox", "busybox-static"))
+        pytest.skip(lacking("static busybox", "busybox-static"))
 
 
 def shell_command(name: str) -> tuple[str, ...]:

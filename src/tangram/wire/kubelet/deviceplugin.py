@@ -36,7 +36,6 @@ __all__ = [
     "HEALTHY",
     "KUBELET_SOCKET",
     "LIST_AND_WATCH",
-    "LONGEST_DEVICE_ID",
     "PRE_START_CONTAINER",
     "REGISTER",
     "REGISTRATION",
@@ -69,7 +68,6 @@ KUBELET_SOCKET: Final = "kubelet.sock"
 """In the device plugins' directory. The kubelet makes it anew at every start, after removing all sockets there."""
 HEALTHY: Final = "Healthy"
 UNHEALTHY: Final = "Unhealthy"
-LONGEST_DEVICE_ID: Final = 63
 
 REGISTRATION: Final = "v1beta1.Registration"
 DEVICE_PLUGIN: Final = "v1beta1.DevicePlugin"

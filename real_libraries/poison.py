@@ -12,11 +12,14 @@ memory that it was given.
 from __future__ import annotations
 
 import ctypes
+import subprocess
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+_ROOT: Final = Path(__file__).resolve().parents[1]
 REGISTERS: Final = 6
 """In which whole numbers and addresses are passed."""
 POISON: Final = 0xDEAD_0000_0000
@@ -53,11 +56,32 @@ def call(function: Any, kinds: str, poison: int) -> tuple[int, int]:  # noqa: AN
     return code, zlib.crc32(b"".join(memory))
 
 
+def called(
+    library: Path,
+    prefix: str,
+    poison: int,
+    functions: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+) -> tuple[int, str]:
+    """The status of a process that calls them, negative for one that was ended, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "real_libraries.poison", str(library), prefix, str(poison), *functions],
+        env=environment,
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode >= 0 and done.stdout.splitlines()[-1:] != ["all"]:
+        raise RuntimeError(done.stderr)
+    return done.returncode, done.stdout
+
+
 def first_difference(run: Callable[[int], tuple[int, str]]) -> str:
     """The first function that takes more than was declared; empty where none does.
 
-    `run` calls all of them with a poison on a machine as it was at the beginning. Its answer is the status of the
-    process and what it printed.
+    `run` answers as `called` does, with a poison and on a machine as it was at the beginning.
     """
     (ended, one), (_, again), (_, other) = run(POISON), run(POISON), run(OTHER_POISON)
     if ended:

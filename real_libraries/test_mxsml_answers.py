@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from real_libraries import mxsml_calls
-from real_libraries.comparing import BOTH_END, REPOSITORY, changed, compared
+from real_libraries.comparing import BOTH_END, changed, compared
 from real_libraries.conftest import TABLES, Grow
 from real_libraries.mxsml_abi import TREE, UNSEEN, calls_of
 from real_libraries.mxsml_changes import STORIES
-from real_libraries.poison import first_difference
+from real_libraries.poison import called, first_difference
 from real_libraries.scenes import SCENES
 from real_libraries.tables import WRONG, note, told
 from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
@@ -44,15 +42,7 @@ def test_both_change_the_same(
 def first_that_takes_more(grow: Grow, real: Path, functions: list[str]) -> str:
     def run(poison: int) -> tuple[int, str]:
         grow(TREE)
-        done = subprocess.run(
-            [sys.executable, "-m", "real_libraries.poison", str(real), PREFIX, str(poison), *functions],
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode < 0 or done.stdout.splitlines()[-1:] == ["all"], done.stderr
-        return done.returncode, done.stdout
+        return called(real, PREFIX, poison, functions)
 
     return first_difference(run)
 

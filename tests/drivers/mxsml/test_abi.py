@@ -4,10 +4,7 @@ In a test a register that was not set holds by chance something harmless, and a 
 """
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +12,10 @@ from builders.mxsml_twin import RULES, SYSFS, Machine, Twin
 from real_libraries.mxsml_abi import TREE, UNSEEN, calls_of
 from real_libraries.mxsml_calls import DECLARED, LIBRARY, questions
 from real_libraries.mxsml_changes import STORIES
-from real_libraries.poison import first_difference
+from real_libraries.poison import called, first_difference
 from tangram.drivers.mxsml.functions import PREFIX, SIGNATURES
 
 Make = Callable[..., Twin]
-ROOT = Path(__file__).resolve().parents[3]
 MACHINE = Machine(TREE)
 
 
@@ -29,27 +25,11 @@ def twin(twin_of: Make) -> Twin:
 
 
 def first_that_takes_more(twin: Twin, functions: list[str]) -> str:
+    world = {**os.environ, RULES: str(twin.root / "rules"), SYSFS: str(twin.sysfs)}
+
     def run(poison: int) -> tuple[int, str]:
         twin.show(MACHINE, renew_slices=True)
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "real_libraries.poison",
-                str(twin.library),
-                PREFIX,
-                str(poison),
-                *functions,
-            ],
-            env={**os.environ, RULES: str(twin.root / "rules"), SYSFS: str(twin.sysfs)},
-            cwd=ROOT,
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode < 0 or done.stdout.splitlines()[-1:] == ["all"], done.stderr
-        return done.returncode, done.stdout
+        return called(twin.library, PREFIX, poison, functions, world)
 
     return first_difference(run)
 

@@ -20,7 +20,7 @@ from tangram.drivers.mxsml import (
     splitting,
 )
 from tangram.drivers.mxsml.binding import Binding
-from tangram.drivers.mxsml.kernel import Bus, Kernel, SlicesOfCard
+from tangram.drivers.mxsml.kernel import BusListing, Kernel, SlicesOfCard
 from tangram.drivers.mxsml.library import Library
 from tangram.drivers.mxsml.roster import Roster
 from tangram.drivers.mxsml.session import Session
@@ -48,7 +48,7 @@ class MxsmlDriver:
         self._roster = Roster()
         self._heard: Library | None = None
         """The copy of the library that `health` asked last."""
-        self._bus: Bus | None = None
+        self._bus: BusListing | None = None
         self._slices: Mapping[str, SlicesOfCard] = {}
         """By bus address, when the library last looked: it lists no processes in slices made since."""
         self._look_again = False

@@ -39,7 +39,7 @@ class Place(NamedTuple):
     nodes: DeviceNodes = DeviceNodes()
 
 
-class Bus(NamedTuple):
+class BusListing(NamedTuple):
     devices: frozenset[str]
     held: frozenset[str]
     held_by_host: frozenset[str]
@@ -69,15 +69,15 @@ class Kernel:
             nodes=self._nodes(directory),
         )
 
-    def bus(self) -> Bus:
+    def bus(self) -> BusListing:
         """All that is on the bus or held by the vendor's kernel drivers, which changes when a card comes or goes.
 
         Both, for a card leaves one after the other, and a library that looked in between must look once more.
         """
         folders = (self._devices, *(f"{self._drivers}/{driver}" for driver in (NATIVE_DRIVER, HOST_DRIVER)))
-        return Bus(*(frozenset(_unsorted(folder)) for folder in folders))
+        return BusListing(*(frozenset(_unsorted(folder)) for folder in folders))
 
-    def is_where(self, bdf: str, bus: Bus) -> bool:
+    def is_where(self, bdf: str, bus: BusListing) -> bool:
         """Whether a card is on the bus and held by the vendor's driver if and only if it was."""
         return self.has(bdf) == (bdf in bus.devices) and os.path.lexists(
             f"{self._drivers}/{NATIVE_DRIVER}/{bdf}"

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.mxsml.binding import MOST_RECORDS, Binding, decoded
 from tangram.drivers.mxsml.layouts import ProcessOnCard3, ProcessRecord1, ProcessRecord2, ProcessRecord3
-from tangram.drivers.mxsml.rings import Look, Unseen
+from tangram.drivers.mxsml.rings import ProcessSnapshot, Unseen
 from tangram.drivers.mxsml.sightings import Sighting
 from tangram.model.devices import Process
 from tangram.units.memory import Bytes
@@ -44,7 +44,7 @@ class Users(NamedTuple):
     """`NA` when the library cannot tell, or cannot tell of all of them."""
     unseen: Unseen = Unseen()
     """Of the whole machine."""
-    look: Look | None = None
+    snapshot: ProcessSnapshot | None = None
     """What the kernel driver shows."""
 
     @property
@@ -63,23 +63,23 @@ def users_on(binding: Binding, seen: Sighting) -> Users:
     if seen.trouble:
         # Where no card can be used, asking for processes ends the process that asks.
         return Users(NA)
-    look = binding.rings.look()
-    unseen = Unseen() if look is None else look.unseen()
+    snapshot = binding.rings.snapshot()
+    unseen = Unseen() if snapshot is None else snapshot.unseen()
     if unseen.elsewhere or _has_any(binding, seen, unseen.gids):
-        return Users(NA, unseen, look)
+        return Users(NA, unseen, snapshot)
     records: list[_AnyRecord] | NotAvailable = _everywhere(binding)
     whole = not isinstance(records, NotAvailable)
     if isinstance(records, NotAvailable):
         records = _on_card(binding, seen.number)
     if isinstance(records, NotAvailable):
-        return Users(NA, unseen, look)
+        return Users(NA, unseen, snapshot)
     listed = tuple(process for record in records for process in _entries(record, seen.bdf))
     if listed and whole:
-        return Users(listed, unseen, look)
-    rings = NA if look is None else look.working()
+        return Users(listed, unseen, snapshot)
+    rings = NA if snapshot is None else snapshot.working()
     if not isinstance(rings, NotAvailable):
-        return Users(listed + _unlisted(binding, seen, rings, listed), unseen, look)
-    return Users(listed if whole or not binding.rings.of_slices(seen.bdf) else NA, unseen, look)
+        return Users(listed + _unlisted(binding, seen, rings, listed), unseen, snapshot)
+    return Users(listed if whole or not binding.rings.of_slices(seen.bdf) else NA, unseen, snapshot)
 
 
 def _unlisted(
@@ -125,7 +125,7 @@ def pids_in_slice(binding: Binding, seen: Sighting, users: Users, slice_id: int)
     if isinstance(users.processes, NotAvailable):
         return NA
     listed = tuple(process.pid for process in users.processes if process.slice_id == slice_id)
-    rings = NA if listed or users.look is None else users.look.working()
+    rings = NA if listed or users.snapshot is None else users.snapshot.working()
     if isinstance(rings, NotAvailable) or not rings:
         return listed
     gid = binding.rings.of_slice(seen.bdf, slice_id)

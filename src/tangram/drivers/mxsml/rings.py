@@ -32,7 +32,7 @@ class Unseen(NamedTuple):
     """Whether some of them may be on cards that are not among these."""
 
 
-class Look:
+class ProcessSnapshot:
     """The processes that the kernel driver shows at one moment. Reads of each only what is asked for."""
 
     def __init__(self, files: Files, folder: Path, names: Sequence[str]) -> None:
@@ -96,11 +96,11 @@ class Rings:
         self._devices = self._files.root / "bus/pci/devices"
         self._folders = [self._files.root / root / "proc" for root in CLASS_ROOTS]
 
-    def look(self) -> Look | None:
-        """The processes there are; None where the kernel driver shows none to anybody."""
+    def snapshot(self) -> ProcessSnapshot | None:
+        """The processes there are; None where the kernel driver has no files about processes."""
         for folder in self._folders:
             try:
-                return Look(self._files, folder, sorted(os.listdir(folder)))  # noqa: PTH208 - names are wanted
+                return ProcessSnapshot(self._files, folder, sorted(os.listdir(folder)))  # noqa: PTH208 - names are wanted
             except OSError:
                 continue
         return None

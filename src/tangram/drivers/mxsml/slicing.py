@@ -162,8 +162,8 @@ def existing(binding: Binding, seen: Sighting, slice_id: int) -> Slice:
 
 def _read_alone(binding: Binding, seen: Sighting, slice_id: int) -> Slice | None:
     """Without the list of processes, which costs more than the slice."""
-    look = binding.rings.look()
-    return read(binding, seen, slice_id, Users(NA) if look is None else Users(NA, look.unseen()))
+    snapshot = binding.rings.snapshot()
+    return read(binding, seen, slice_id, Users(NA) if snapshot is None else Users(NA, snapshot.unseen()))
 
 
 def _require_waiting(binding: Binding) -> None:

@@ -5,8 +5,8 @@ whole machine is asked for, and that of the card only where there is no other. L
 answer "not supported" on an older kernel driver, so the answer decides and not the symbol. A list is cut without a word
 where it has no room, so its length is asked for first, and a list without room left is asked for again.
 
-That nobody uses a card or a slice is believed only if the kernel driver shows no work there either. Where its files
-cannot be read, a list of the whole machine is believed alone.
+A card or slice without a listed process counts as idle only if the kernel driver shows no work there either. Where its
+files cannot be read, a list of the whole machine is believed alone.
 """
 
 from __future__ import annotations

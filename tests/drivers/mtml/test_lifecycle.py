@@ -191,10 +191,16 @@ def make_library(clock: Clock, cards_of_the_kernel: list[tuple[str, int]]) -> Ca
 
 
 def test_a_library_is_loaded_again_when_the_kernels_cards_change(
-    show: Show, make_library: Callable[[Path], Library], cards_of_the_kernel: list[tuple[str, int]]
+    show: Show,
+    make_library: Callable[[Path], Library],
+    cards_of_the_kernel: list[tuple[str, int]],
+    tmp_path: Path,
 ) -> None:
     show(eight_s4000())
-    library = make_library(twin_library())
+    # A file of its own: one that a driver of another test still holds would stay loaded.
+    file = tmp_path / "libmtml.so.2"
+    file.write_bytes(twin_library().read_bytes())
+    library = make_library(file)
     first = library.ready()
     assert library.ready() is first
     for change in (

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 
 from tangram.drivers.gmi.values import ParseError, memory, plain
-from tangram.drivers.mtml.processes import MOST_TOLD
+from tangram.drivers.mtml.processes import why_incomplete
 from tangram.model.devices import Process
 from tangram.units.na import NA, Maybe
 
@@ -31,10 +31,7 @@ def processes_on(
 ) -> Maybe[tuple[Process, ...]]:
     """All processes of a card, or `NA` where there may be others. `all_seen` is as the library's driver has it."""
     listed = table.get(index, ())
-    if len(listed) >= MOST_TOLD or not all(each.pid for each in listed):
-        return NA
-    complete = bool(listed) if all_seen is None else all_seen
-    return listed if complete else NA
+    return NA if why_incomplete(listed, all_seen=all_seen) else listed
 
 
 def parse_processes(text: str) -> dict[int, tuple[Process, ...]]:

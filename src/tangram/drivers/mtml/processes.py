@@ -13,6 +13,7 @@ number among them.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tangram.drivers.errors import DriverError, Kind
@@ -58,18 +59,21 @@ def running_processes(calls: Calls, card: Handle, *, all_seen: bool | None) -> U
     listed = _listed(calls, card)
     if listed is None:
         return Users((), "this libmtml lists no processes")
-    named = tuple(each for each in listed if each.pid)
-    if len(named) < len(listed):
-        return Users(named, "libmtml lists a process without a number")
+    return Users(tuple(each for each in listed if each.pid), why_incomplete(listed, all_seen=all_seen))
+
+
+def why_incomplete(listed: Sequence[Process], *, all_seen: bool | None) -> str:
+    """Why a card may have processes beside these; empty where it has none. `all_seen` is as above."""
+    if not all(each.pid for each in listed):
+        return "libmtml lists a process without a number"
     if len(listed) >= MOST_TOLD:
-        return Users(named, f"libmtml tells of {MOST_TOLD} processes at most")
-    if all_seen is False or (all_seen is None and not named):
-        return Users(
-            named,
+        return f"libmtml tells of {MOST_TOLD} processes at most"
+    if all_seen is False or (all_seen is None and not listed):
+        return (
             "processes without a number in this PID namespace are not listed; run this program in the host's (in a "
-            "pod: hostPID: true)",
+            "pod: hostPID: true)"
         )
-    return Users(named)
+    return ""
 
 
 def refuse_in_use(device: Device, users: Users) -> None:

@@ -30,7 +30,9 @@ $(LOCKED): requirements/dev.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "'$(PYTHON)' cannot make virtual environments: on Debian, apt-get install python3-venv." >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	@# The lock names everything, so nothing is resolved: pip would take a newer release than the lock's for an extra.
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip check >/dev/null || { $(BIN)/python -m pip check >&2; exit 1; }
 	@touch $@
 
 $(INSTALLED): $(LOCKED) pyproject.toml

@@ -122,6 +122,14 @@ def test_a_command_of_the_readme_makes_its_environment_first(target: str) -> Non
     assert rule[1] == "setup"
 
 
+def test_the_environment_is_the_lock_and_no_release_after_it_changes_that() -> None:
+    """A pip that resolves looks at newer releases for requirements with extras and refuses them for having no hash."""
+    lines = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ").splitlines()
+    installs = [line.strip() for line in lines if "pip install" in line]
+    assert len(installs) == 2
+    assert [line for line in installs if "--no-deps" not in line] == []
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     broken = [
         f"{path.relative_to(ROOT)} links to {target}"

@@ -1,12 +1,15 @@
 """Best sets, scores and losses, against the manual's choices and a slow exhaustive search."""
 
+from collections.abc import Iterable, Sequence
 from itertools import combinations
+from math import isqrt
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.clusters import TWO_GROUPS_OF_FOUR, card
+from builders.servers import layouts
 from tangram.engine.card_sets import losses, scores
 from tangram.engine.layout import Layout, layout_of
 from tangram.engine.topology import TopologyTable
@@ -53,7 +56,9 @@ def test_a_linked_set_beats_a_switched_set_of_the_same_size() -> None:
         4,
         known=True,
         weights=(0, 70, 0, 0, 70, 0, 0, 0, 0, 0, 0, 50, 0, 0, 50, 0),
+        kinds=(0, 65, 0, 0, 65, 0, 0, 0, 0, 0, 0, 50, 0, 0, 50, 0),
         linked=(2, 1, 0, 0),
+        one_switch=(0, 0, 8, 4),
         switched=(0, 0, 8, 4),
         same_numa=(0, 0, 0, 0),
     )
@@ -77,38 +82,62 @@ def test_a_scope_is_a_condition_not_a_wish() -> None:
     assert layout.best(mask(0, 4), 2, scope=TopologyScope.NUMA) is None
 
 
-@st.composite
-def layouts(draw: st.DrawFn) -> Layout:
-    size = draw(st.integers(1, 7))
-    weights = [[0] * size for _ in range(size)]
-    for a, b in combinations(range(size), 2):
-        weights[a][b] = weights[b][a] = draw(st.sampled_from([0, 10, 20, 50, 80, 110, 120]))
-    flat = tuple(each for row in weights for each in row)
-    nobody = (0,) * size
-    return Layout(size, known=True, weights=flat, linked=nobody, switched=nobody, same_numa=nobody)
-
-
 @given(layouts(), st.data())
 def test_scores_and_losses_are_true_extremes_over_all_sets(layout: Layout, data: st.DataObject) -> None:
     free = data.draw(st.integers(1, (1 << layout.size) - 1))
-    cards = [each for each in range(layout.size) if free >> each & 1]
-
-    def inside(chosen: tuple[int, ...]) -> int:
-        return sum(layout.weights[a * layout.size + b] for a, b in combinations(chosen, 2))
-
-    fast = TopologyTable(layout)
+    cards = cards_of(free)
     for count in range(1, len(cards) + 1):
         worth = {
-            chosen: (
-                inside(chosen),
-                inside(tuple(cards)) - inside(chosen) - inside(tuple(set(cards) - set(chosen))),
-            )
+            chosen: (inside(layout.weights, chosen), cut(layout.weights, chosen, cards))
             for chosen in combinations(cards, count)
         }
         assert scores(layout, free)[count] == max(score for score, _ in worth.values())
         assert losses(layout, free)[count] == min(loss for _, loss in worth.values())
-        connected, damage = fast.best(free, count), fast.best(free, count, least_damage=True)
-        assert connected is not None
-        assert damage is not None
-        assert (connected.score, -connected.loss) == max((score, -loss) for score, loss in worth.values())
-        assert (-damage.loss, damage.score) == max((-loss, score) for score, loss in worth.values())
+        mildest = TopologyTable(layout).best(free, count, least_damage=True)
+        assert mildest is not None
+        assert mildest.loss == losses(layout, free)[count]
+        assert worth[tuple(cards_of(mildest.mask))] == (mildest.score, mildest.loss)
+
+
+@given(layouts(), st.data())
+def test_the_best_set_is_the_best_of_all_by_every_rule_in_turn(layout: Layout, data: st.DataObject) -> None:
+    free = data.draw(st.integers(1, (1 << layout.size) - 1))
+    cards = cards_of(free)
+
+    def together(chosen: tuple[int, ...]) -> int:
+        ways = [layout.linked, layout.one_switch]
+        ways += [] if any(layout.linked) else [layout.switched, layout.same_numa]
+        joined = [all(way[a] >> b & 1 for a, b in combinations(chosen, 2)) for way in ways]
+        return next((len(ways) - at for at, each in enumerate(joined) if each), 0)
+
+    for count in range(1, len(cards) + 1):
+        first = max(
+            combinations(cards, count),
+            key=lambda chosen: (
+                together(chosen),
+                inside(layout.kinds, chosen),
+                -cut(layout.kinds, chosen, cards),
+                -cut(layout.weights, chosen, cards),
+                inside(layout.weights, chosen),
+                mask(*chosen),
+            ),
+        )
+        best = TopologyTable(layout).best(free, count)
+        assert best == TopologyTable(layout).worth(mask(*first), free)
+        other = TopologyTable(layout).other(free, count, than=mask(*first))
+        if other is not None:
+            ranks = [TopologyTable(layout).rank(each, free) for each in (mask(*first), other.mask)]
+            assert ranks[0] > ranks[1]
+
+
+def cards_of(free: int) -> list[int]:
+    return [each for each in range(free.bit_length()) if free >> each & 1]
+
+
+def inside(pairs: tuple[int, ...], chosen: Iterable[int]) -> int:
+    size = isqrt(len(pairs))
+    return sum(pairs[a * size + b] for a, b in combinations(chosen, 2))
+
+
+def cut(pairs: tuple[int, ...], chosen: Sequence[int], free: Sequence[int]) -> int:
+    return inside(pairs, free) - inside(pairs, chosen) - inside(pairs, sorted(set(free) - set(chosen)))

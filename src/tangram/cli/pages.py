@@ -53,6 +53,10 @@ def _show_pod(screen: Screen, pod: shape.PodReport, card_by_card: Collection[str
     screen.gap()
     _show_nodes(screen, sorted(pod.nodes, key=_rank), pod.nodes_left_out)
     for node in pod.nodes:
+        if node.chosen and (trade := _trade(node.sets)):
+            screen.gap()
+            screen.line(trade)
+    for node in pod.nodes:
         if node.node in card_by_card:
             screen.gap()
             _show_cards(screen, node)
@@ -97,6 +101,23 @@ def _show_nodes(screen: Screen, nodes: Sequence[shape.NodeReport], left_out: int
         screen.line(f"... and {plural(more, 'node')} more: -o json has {has}.")
     elif left_out:
         screen.line(f"... and {plural(left_out, 'node')} more, which are counted above.")
+
+
+def _trade(sets: Sequence[shape.CardSet]) -> str:
+    """How well the cards are joined and what they cost the rest of the node; empty where connections did not choose."""
+    chosen = next((each for each in sets if each.chosen), None)
+    mildest = next((each for each in sets if each.least_loss), None)
+    if chosen is None or mildest is None:
+        return ""
+    words = f"Connections of {_named(chosen)}: score {chosen.score:,.0f}, loss {chosen.loss:,.0f}"
+    if chosen.least_loss:
+        return f"{words}, the least of all sets."
+    return f"{words}. Least loss: {mildest.loss:,.0f} with {_named(mildest)}, score {mildest.score:,.0f}."
+
+
+def _named(found: shape.CardSet) -> str:
+    numbers = ", ".join(map(str, found.cards))
+    return f"card {numbers}" if len(found.cards) == 1 else f"cards {numbers}"
 
 
 def _show_cards(screen: Screen, node: shape.NodeReport) -> None:

@@ -1,5 +1,8 @@
 """The cards a pod has or would get on one node, and the best ones that it was not given, each with what it is worth.
 
+Where connections decide, the set that does the least damage is among them, because what was paid for the links of the
+chosen one is the difference between the two.
+
 Nothing here decides. The set that is chosen is what the filter chooses there; the runner-up is the best other set by
 the measure that chose: connections where cards are taken together, the room that is left under `frag`, and else the
 order in which cards are tried. What several containers get is told as one set; the runner-up is then what the pod would
@@ -23,11 +26,11 @@ from tangram.engine.fit import Needs
 from tangram.engine.frag import FragScores, slice_to_move
 from tangram.engine.layout import CardSet
 from tangram.engine.ledger import Ledger
-from tangram.engine.place import Defaults, Step, chosen_as_set, keys_of
+from tangram.engine.place import Defaults, Step, chosen_as_set, keys_of, least_damage
 from tangram.engine.topology import TopologyTable
 from tangram.model.allocations import Allocation
 from tangram.model.nodes import Node
-from tangram.model.requests import NodePolicy, Request
+from tangram.model.requests import Request
 from tangram.model.topology import TopologyScope
 from tangram.model.verdicts import CardRule
 from tangram.units.ids import CardUuid, NodeName
@@ -43,6 +46,8 @@ class Weighed(NamedTuple):
     score: float
     """Larger is better, and comparable with the other set alone."""
     loss: float = 0.0
+    least_loss: bool = False
+    """No other set that may be taken cuts less from the cards that stay. Only where connections chose."""
 
 
 def alternatives(
@@ -53,7 +58,9 @@ def alternatives(
     *,
     frag: FragScores | None = None,
 ) -> tuple[Weighed, ...]:
-    """What the pod holds or would get on that node, then the runner-up. Empty where there is nothing to choose."""
+    """What the pod holds or would get on that node, then the runner-up, then the set with the least loss if that is
+    another. Empty where there is nothing to choose.
+    """
     node, holding = ledger.node(name), ledger.holding(request.pod.uid)
     elsewhere = holding is not None and holding.bound and holding.tenant.allocation.node != name
     if node is None or elsewhere or not request.asks_for_cards:
@@ -65,7 +72,7 @@ def alternatives(
     if given is None or not given.cards:
         return ()
     other = weighing.other(given)
-    return () if other is None else weighing.both(given, other)
+    return () if other is None else weighing.compared(given, other)
 
 
 class _Weighing:
@@ -108,22 +115,16 @@ class _Weighing:
                 least_damage=self._least_damage,
                 scope=self._scope,
             )
-            return found and tuple(
-                card.uuid for column, card in enumerate(self._node.cards) if found.mask >> column & 1
-            )
+            return found and self._cards_of(found)
         return self._without_one(given, units, every=table is not None)
 
-    def both(self, given: Allocation, other: Allocation | tuple[CardUuid, ...]) -> tuple[Weighed, Weighed]:
-        """The two sets with what they are worth by the measure that chose."""
+    def compared(self, given: Allocation, other: Allocation | tuple[CardUuid, ...]) -> tuple[Weighed, ...]:
+        """The sets with what they are worth by the measure that chose."""
         cards = other.cards if isinstance(other, Allocation) else other
         one, two = self._units(given), self._units(other)
         table = self._table()
         if table is not None:
-            first, second = (table.worth(_mask(each), self._free()) for each in (one, two))
-            return (
-                Weighed(given.cards, True, first.score, first.loss),  # noqa: FBT003 - a record's field
-                Weighed(cards, False, second.score, second.loss),  # noqa: FBT003 - a record's field
-            )
+            return self._by_connections(table, given.cards, _mask(one), cards, _mask(two))
         ours, theirs = self._by_room(given.cards, cards) if self._moved else self._by_order(one, two)
         return Weighed(given.cards, True, ours), Weighed(cards, False, theirs)  # noqa: FBT003 - a record's field
 
@@ -137,9 +138,39 @@ class _Weighing:
             and slice_to_move(self._request, self.now.placement) is not None
         )
 
+    def _by_connections(
+        self,
+        table: TopologyTable,
+        given: tuple[CardUuid, ...],
+        one: int,
+        other: tuple[CardUuid, ...],
+        two: int,
+    ) -> tuple[Weighed, ...]:
+        first, second = (table.worth(each, self._free()) for each in (one, two))
+        mildest = self._mildest(table, one)
+        least = min(each.loss for each in (first, second, mildest) if each is not None)
+        if not any(table.layout.weights):
+            # Nothing is known of how the cards are joined, so nothing can be said of what a choice costs.
+            least = -1
+        found = [
+            Weighed(given, True, first.score, first.loss, first.loss == least),  # noqa: FBT003 - a record's field
+            Weighed(other, False, second.score, second.loss, second.loss == least),  # noqa: FBT003 - a record's field
+        ]
+        if mildest is not None and mildest.loss == least and not any(each.least_loss for each in found):
+            cards = self._cards_of(mildest)
+            found.append(Weighed(cards, False, mildest.score, mildest.loss, True))  # noqa: FBT003 - a record's field
+        return tuple(found)
+
+    def _mildest(self, table: TopologyTable, given: int) -> CardSet | None:
+        """The set with the least loss; None for several containers, each of which would do damage of its own."""
+        if len(self.now.placement.choices) > 1:
+            return None
+        free, count = self._free() | given, self._step.ask.count
+        return table.best(free, count, least_damage=True, scope=self._scope)
+
     @property
     def _least_damage(self) -> bool:
-        return self._request.node_policy is NodePolicy.BINPACK
+        return least_damage(self._request, self._step.ask)
 
     @property
     def _scope(self) -> TopologyScope | None:
@@ -181,21 +212,18 @@ class _Weighing:
         """What the filter gives when a card may not be taken: the last one of an order, or of a set each in turn."""
         last = next((column for column in reversed(units)), None)
         table = self._table()
-        best: tuple[tuple[float, float, int], Allocation] | None = None
+        best: tuple[tuple[int, ...], Allocation] | None = None
         for column in units if every else () if last is None else (last,):
             found = self._filter(self._forbidding(self._node.cards[column].uuid)).allocation
             if found is None or set(found.cards) == set(given.cards):
                 continue
             mask = _mask(self._units(found))
-            worth = (0.0, 0.0, mask) if table is None else self._rank(table.worth(mask, self._free()))
+            worth = (
+                (mask,) if table is None else table.rank(mask, self._free(), least_damage=self._least_damage)
+            )
             if best is None or worth > best[0]:
                 best = worth, found
         return None if best is None else best[1]
-
-    def _rank(self, found: CardSet) -> tuple[float, float, int]:
-        if self._least_damage:
-            return -found.loss, found.score, found.mask
-        return found.score, -found.loss, found.mask
 
     def _forbidding(self, card: CardUuid) -> Request:
         cards = self._request.cards
@@ -203,6 +231,9 @@ class _Weighing:
 
     def _only(self, wanted: frozenset[CardUuid]) -> Request:
         return replace(self._request, cards=replace(self._request.cards, only_uuids=wanted))
+
+    def _cards_of(self, found: CardSet) -> tuple[CardUuid, ...]:
+        return tuple(card.uuid for column, card in enumerate(self._node.cards) if found.mask >> column & 1)
 
     def _free(self) -> int:
         fits = self.now.placement.choices[0].rules[0] == CardRule.FITS

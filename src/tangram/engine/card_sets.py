@@ -8,7 +8,7 @@ node agent asks about its own few cards, and would pay for numpy with half of th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from operator import add
 
@@ -17,60 +17,111 @@ from tangram.engine.layout import MOST_CARDS, CardSet, Layout
 _REMEMBERED_LAYOUTS = 2
 """A node has one, and another while a link is down."""
 
+_Goal = Callable[[Sequence[int], int, Sequence[int]], list[int]]
+"""What each set is worth: from the sums within every set, the free cards and the sets."""
 
-def best_set(
-    layout: Layout, free: int, count: int, *, least_damage: bool = False, must: int = 0
-) -> CardSet | None:
+
+def best_set(layout: Layout, free: int, count: int, *, must: int = 0) -> CardSet | None:
     """The best `count` cards of `free`, or None when there are not as many.
 
-    By default the best connected, then the least damage to the rest; `least_damage` asks in the other order. What is
-    equal in both goes to the highest card numbers. The cards of `must` are among them.
+    As `TopologyTable.best` orders them, from which kind of connection joins the whole set down to the highest card
+    numbers. The cards of `must` are among them.
     """
     free &= (1 << layout.size) - 1
     if not must.bit_count() <= count <= free.bit_count() or must & ~free:
         return None
-    inside = _inside(layout)
     sets = _sets(layout.size, free, count)
     if must:
         sets = [each for each in sets if each & must == must]
-    # The less is cut, the more stays on the two sides of the cut: their sum stands for the damage. One number holds
-    # both goals, as weights are never negative and so neither exceeds what all free cards together are worth.
-    step = inside[free] + 1
-    of_chosen, of_left = (step + 1, step) if least_damage else (step, 1)
-    worth = [inside[each] * of_chosen + inside[free ^ each] * of_left for each in sets]
-    worth.reverse()
-    winner = sets[-1 - worth.index(max(worth))]
-    return CardSet(winner, inside[winner], inside[free] - inside[winner] - inside[free ^ winner])
+    inside, by_kind = _inside(layout.size, layout.weights), _inside(layout.size, layout.kinds)
+    for neighbours in layout.nearness:
+        complete = _complete(neighbours)
+        if joined := [each for each in sets if complete[each]]:
+            sets = joined
+            break
+    sets = _largest(sets, _connected(by_kind, free, sets))
+    sets = _largest(sets, _damage_spared(by_kind, free, sets))
+    return _first(inside, free, sets, (_damage_spared, _connected))
+
+
+def best_score(layout: Layout, free: int, count: int) -> CardSet | None:
+    """The set with the largest sum of pair weights, whatever is left: `gpu.topology.scores`."""
+    return _extreme(layout, free, count, (_connected, _damage_spared))
+
+
+def least_loss(layout: Layout, free: int, count: int) -> CardSet | None:
+    """The set that cuts the least away from the rest, however it is joined: `gpu.topology.losses`."""
+    return _extreme(layout, free, count, (_damage_spared, _connected))
 
 
 def scores(layout: Layout, free: int) -> dict[int, int]:
     """Per request size, the best score among `free` cards: what `gpu.topology.scores` announces."""
-    return {count: found.score for count, found in _every_size(layout, free, least_damage=False)}
+    return {count: found.score for count, found in _every_size(best_score, layout, free)}
 
 
 def losses(layout: Layout, free: int) -> dict[int, int]:
     """Per request size, the least loss among `free` cards: what `gpu.topology.losses` announces."""
-    return {count: found.loss for count, found in _every_size(layout, free, least_damage=True)}
+    return {count: found.loss for count, found in _every_size(least_loss, layout, free)}
 
 
-def _every_size(layout: Layout, free: int, *, least_damage: bool) -> Iterator[tuple[int, CardSet]]:
+def _every_size(
+    find: Callable[[Layout, int, int], CardSet | None], layout: Layout, free: int
+) -> Iterator[tuple[int, CardSet]]:
     for count in range(1, free.bit_count() + 1):
-        found = best_set(layout, free, count, least_damage=least_damage)
+        found = find(layout, free, count)
         if found is not None:
             yield count, found
 
 
-@lru_cache(maxsize=_REMEMBERED_LAYOUTS)
-def _inside(layout: Layout) -> array[int]:
-    """Per set, the sum of pair weights within it."""
+def _extreme(layout: Layout, free: int, count: int, goals: tuple[_Goal, ...]) -> CardSet | None:
+    free &= (1 << layout.size) - 1
+    if not 0 <= count <= free.bit_count():
+        return None
+    return _first(_inside(layout.size, layout.weights), free, _sets(layout.size, free, count), goals)
+
+
+def _first(inside: Sequence[int], free: int, sets: Sequence[int], goals: tuple[_Goal, ...]) -> CardSet:
+    """The best by each goal in turn; of equal ones that with the highest card numbers."""
+    for goal in goals:
+        sets = _largest(sets, goal(inside, free, sets))
+    chosen = sets[-1]
+    return CardSet(chosen, inside[chosen], inside[free] - inside[chosen] - inside[free ^ chosen])
+
+
+def _connected(inside: Sequence[int], _free: int, sets: Sequence[int]) -> list[int]:
+    return [inside[each] for each in sets]
+
+
+def _damage_spared(inside: Sequence[int], free: int, sets: Sequence[int]) -> list[int]:
+    """The less is cut, the more stays on the two sides of the cut: their sum stands for the damage."""
+    return [inside[each] + inside[free ^ each] for each in sets]
+
+
+def _largest(sets: Sequence[int], worths: Sequence[int]) -> Sequence[int]:
+    most = max(worths)
+    return [each for each, worth in zip(sets, worths, strict=True) if worth == most]
+
+
+@lru_cache(maxsize=2 * _REMEMBERED_LAYOUTS)
+def _inside(size: int, pairs: tuple[int, ...]) -> array[int]:
+    """Per set, the sum of what its pairs are worth."""
     sums = array("i", [0])
-    for card in range(layout.size):
-        to_others = layout.weights[card * layout.size : card * layout.size + card]
+    for card in range(size):
+        to_others = pairs[card * size : card * size + card]
         reach = array("i", [0])
         for worth in to_others:
             reach.extend([each + worth for each in reach])
         sums.extend(array("i", map(add, sums, reach)))
     return sums
+
+
+@lru_cache(maxsize=4 * _REMEMBERED_LAYOUTS)
+def _complete(neighbours: tuple[int, ...]) -> bytes:
+    """Per set, whether every card of it is among the neighbours of every other."""
+    complete = bytearray([1])
+    for near in neighbours:
+        complete.extend([one if each & ~near == 0 else 0 for each, one in enumerate(complete)])
+    return bytes(complete)
 
 
 @lru_cache(maxsize=MOST_CARDS + 1)

@@ -193,8 +193,9 @@ def _take(
     as_set = chosen_as_set(view, request, ask, order)
     if not as_set.any():
         return _Taken(rules, needs, *_inside_one_card(ordered(), scope))
-    least_damage = request.node_policy is NodePolicy.BINPACK
-    choice, outside = by_set(view, fits & as_set[:, None], ask.count, least_damage=least_damage, scope=scope)
+    choice, outside = by_set(
+        view, fits & as_set[:, None], ask.count, least_damage=least_damage(request, ask), scope=scope
+    )
     if not as_set.all():
         other, other_outside = _inside_one_card(ordered(), scope)
         choice = _rowwise(as_set, choice, other)
@@ -237,6 +238,17 @@ def chosen_as_set(view: View, request: Request, ask: Ask, order: Order) -> Bools
         return tabled
     own = view.facts.vendor == VENDOR_NUMBER[ask.vendor]
     return tabled & (np.where(own, view.facts.cores, 0).max(axis=1, initial=0) <= ask.cores)
+
+
+def least_damage(request: Request, ask: Ask) -> bool:
+    """Whether the damage to other cards comes before how the pod's own are joined.
+
+    Only the person's own word about cards puts it there, and for whole cards alone: exclusive slices follow the links
+    whatever order of cards is asked for. The node's policy says which node it is and nothing about its cards.
+    """
+    packing = [word for word in request.card_order if word in (CardOrder.BINPACK, CardOrder.SPREAD)]
+    links = CardOrder.TOPOLOGY in request.card_order
+    return ask.kind is AskKind.WHOLE and packing[:1] == [CardOrder.BINPACK] and not links
 
 
 def _units_free(view: View, use: CardUse, ask: Ask) -> Int32s | None:

@@ -1,9 +1,8 @@
 """Exact best sets of connected cards, from tables over bitmasks.
 
 A node has at most sixteen cards here, so every set of cards is a number below 65,536 and the sum of pair weights inside
-every set is one table, built once per distinct layout and shared by all nodes that have it. Nothing is approximated:
-`score` is a true maximum over sets, `loss` a true minimum, and ties fall to the highest card numbers, which is the
-order HAMi hands cards out in.
+every set is one table, built once per distinct layout and shared by all nodes that have it. Nothing is approximated,
+and ties fall to the highest card numbers, which is the order HAMi hands cards out in.
 
 Nodes with more cards than that are refused a table; they are placed by count alone.
 """
@@ -40,22 +39,29 @@ def _masks_of_size(size: int, count: int) -> Ints:
     return np.flatnonzero(_popcounts(size) == count).astype(np.int32)
 
 
+def _sums(size: int, pairs: tuple[int, ...]) -> Ints:
+    """Per set, the sum of what its pairs are worth."""
+    worths = np.array(pairs, dtype=np.int32).reshape(size, size)
+    inside = np.zeros(1 << size, dtype=np.int32)
+    for card in range(size):
+        reach = np.zeros(1 << card, dtype=np.int32)
+        for other in range(card):
+            reach[1 << other : 2 << other] = reach[: 1 << other] + worths[card, other]
+        inside[1 << card : 2 << card] = inside[: 1 << card] + reach
+    return inside
+
+
 class TopologyTable:
     """Scores, losses and best sets of one layout, each worked out once and remembered."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        size = layout.size
-        weights = np.array(layout.weights, dtype=np.int32).reshape(size, size)
-        inside = np.zeros(1 << size, dtype=np.int32)
-        for card in range(size):
-            reach = np.zeros(1 << card, dtype=np.int32)
-            for other in range(card):
-                reach[1 << other : 2 << other] = reach[: 1 << other] + weights[card, other]
-            inside[1 << card : 2 << card] = inside[: 1 << card] + reach
-        self._inside: Ints = inside
+        self._inside: Ints = _sums(layout.size, layout.weights)
+        self._by_kind: Ints = (
+            self._inside if layout.kinds == layout.weights else _sums(layout.size, layout.kinds)
+        )
         self._best: dict[tuple[int, int, bool, TopologyScope | None], CardSet | None] = {}
-        self._allowed: dict[TopologyScope, Bools] = {}
+        self._complete: dict[tuple[int, ...], Bools] = {}
         self._linked_pairs: Ints | None = None
 
     def inside(self, mask: int) -> int:
@@ -84,7 +90,9 @@ class TopologyTable:
     ) -> CardSet | None:
         """The best `count` cards of `free`, or None when there are none within the scope.
 
-        By default the best connected, then the least damage to the rest; `least_damage` asks in the other order.
+        In the order of MetaX's manual: all joined by links before all below one switch, then the most pairs joined
+        by links, then the most that stay joined among the cards left. Of sets that are alike in kind, those with the
+        least loss, then the best score. `least_damage` puts the loss first.
         """
         key = (free, count, least_damage, scope)
         if key not in self._best:
@@ -108,24 +116,41 @@ class TopologyTable:
         score = self.inside(chosen)
         return CardSet(chosen, score, self.inside(free | chosen) - score - self.inside(free & ~chosen))
 
+    def rank(self, chosen: int, free: int, *, least_damage: bool = False) -> tuple[int, ...]:
+        """What any set of cards is compared by with another; larger is better, and the best is what `best` finds."""
+        near = int(self._nearness(np.array([chosen], np.int32))[0])
+        worth = self.worth(chosen, free)
+        kinds = (near, int(self._by_kind[chosen]), int(self._by_kind[free & ~chosen]))
+        ranked = (-worth.loss, *kinds) if least_damage else (*kinds, -worth.loss)
+        return *ranked, worth.score, chosen
+
     def _search(
         self, free: int, count: int, *, least_damage: bool, scope: TopologyScope | None, but: int = 0
     ) -> CardSet | None:
         sets = _masks_of_size(self.layout.size, count)
         sets = sets[(sets & ~np.int32(free)) == 0]
         if scope is not None and count > 1:
-            sets = sets[self._within(scope)[sets]]
+            sets = sets[self._within(self._neighbours(scope))[sets]]
         if but:
             sets = sets[sets != but]
         if sets.size == 0:
             return None
-        scores = self._inside[sets].astype(np.int64)
-        losses = self._inside[free] - scores - self._inside[np.int32(free) & ~sets]
-        first, second = (-losses, scores) if least_damage else (scores, -losses)
-        # One key for both goals: the second can never outweigh a step of the first.
-        key = first * (int(np.abs(second).max()) + 1) * 2 + second
-        winner = int(np.flatnonzero(key == key.max())[-1])
-        return CardSet(int(sets[winner]), int(scores[winner]), int(losses[winner]))
+        scores = self._inside[sets]
+        rest = np.int32(free) & ~sets
+        losses = self._inside[free] - scores - self._inside[rest]
+        kinds = (self._nearness(sets), self._by_kind[sets], self._by_kind[rest])
+        winners = np.ones(sets.size, np.bool_)
+        for key in (-losses, *kinds, scores) if least_damage else (*kinds, -losses, scores):
+            winners &= key == key[winners].max()
+        at = int(np.flatnonzero(winners)[-1])
+        return CardSet(int(sets[at]), int(scores[at]), int(losses[at]))
+
+    def _nearness(self, sets: Ints) -> Ints:
+        """Per set, how near all of its cards are joined; larger is nearer."""
+        found = np.zeros(sets.size, np.int32)
+        for rank, neighbours in enumerate(reversed(self.layout.nearness), start=1):
+            found[self._within(neighbours)[sets]] = rank
+        return found
 
     def reach(self, cards: int, scope: TopologyScope) -> int:
         """The cards joined as the scope demands to every one of a set, the set itself among them."""
@@ -144,19 +169,18 @@ class TopologyTable:
             TopologyScope.NODE: tuple([(1 << self.layout.size) - 1] * self.layout.size),
         }[scope]
 
-    def _within(self, scope: TopologyScope) -> Bools:
-        """Per set, whether every pair of it is joined as the scope demands."""
-        if scope not in self._allowed:
-            neighbours = self._neighbours(scope)
-            allowed = np.ones(1 << self.layout.size, dtype=np.bool_)
+    def _within(self, neighbours: tuple[int, ...]) -> Bools:
+        """Per set, whether every card of it is among the neighbours of every other."""
+        if neighbours not in self._complete:
+            complete = np.ones(1 << self.layout.size, dtype=np.bool_)
             everything = np.arange(1 << self.layout.size, dtype=np.int32)
             for card in range(self.layout.size):
                 below = everything[: 1 << card]
-                allowed[1 << card : 2 << card] = allowed[: 1 << card] & (
+                complete[1 << card : 2 << card] = complete[: 1 << card] & (
                     (below & ~np.int32(neighbours[card])) == 0
                 )
-            self._allowed[scope] = allowed
-        return self._allowed[scope]
+            self._complete[neighbours] = complete
+        return self._complete[neighbours]
 
 
 class TopologyTables:

@@ -67,6 +67,8 @@ class CardSet(msgspec.Struct, frozen=True, kw_only=True):
     """Larger is better. Comparable within one answer only."""
     loss: float = 0.0
     """What taking them costs those that are left, in the unit of `score`."""
+    least_loss: bool = False
+    """No other set of free cards costs them less. Only where the links chose."""
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +84,9 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     containers: list[ContainerReport]
     cards: list[CardReport]
     sets: list[CardSet] = []
-    """Of the node that was chosen: the cards it would give, then the runner-up. Empty where there was no choice."""
+    """Of the node that was chosen: the cards it would give, the runner-up, and the set with the least loss where that
+    is neither. Empty where there was no choice.
+    """
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -145,7 +149,7 @@ class PodReport(msgspec.Struct, frozen=True, kw_only=True):
     last: LastVerdict | None = None
     turn: Turn | None = None
     sets: list[CardSet] = []
-    """Of a pod that has its place: the cards it holds, then the runner-up, weighed as of now."""
+    """The same of a pod that has its place, by the cards it holds, weighed as of now."""
 
     @property
     def answer_is_no(self) -> bool:

@@ -17,7 +17,7 @@ from tangram.units.ids import NodeName
 def card_sets(
     ledger: Ledger, request: Request, node: NodeName, defaults: Defaults, frag: FragScores | None
 ) -> list[CardSet]:
-    """What the pod holds or would get there, then the runner-up; empty where there was nothing to choose."""
+    """What the pod holds or would get there, then those it was compared with; empty where there was no choice."""
     known = ledger.node(node)
     numbers = {} if known is None else {card.uuid: card.index for card in known.cards}
     return [
@@ -26,6 +26,7 @@ def card_sets(
             chosen=each.chosen,
             score=round(each.score, 4),
             loss=round(each.loss, 4),
+            least_loss=each.least_loss,
         )
         for each in alternatives(ledger, request, node, defaults, frag=frag)
     ]

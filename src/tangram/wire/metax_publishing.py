@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tangram.engine import card_sets
 from tangram.engine.layout import layout_of
 from tangram.engine.usage import NOTHING, Hold
-from tangram.engine.weights import DEFAULT_WEIGHTS, METAX_WEIGHTS
+from tangram.engine.weights import METAX_WEIGHTS, PUBLISHED_WEIGHTS
 from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.nodes import Node
 from tangram.model.topology import LinkKind, Topology
@@ -60,7 +60,7 @@ def figures_of(
     )
     whole = tuple(cards[at] for at in places)
     part = Node(name=NodeName(""), cards=whole, topology=Topology(len(whole), links))
-    layout = layout_of(part, DEFAULT_WEIGHTS)
+    layout = layout_of(part, PUBLISHED_WEIGHTS)
     if layout is None:
         return None
     free = sum(1 << place for place, card in enumerate(whole) if _is_free(card, held))

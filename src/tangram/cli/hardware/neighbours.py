@@ -1,7 +1,7 @@
 """How the cards of this machine are joined, as data: the answer of `tangram topology`.
 
-The pairs come from the driver. What a set of cards is worth comes from the engine's own tables, so the figures here
-are the ones a placement would be decided by. They assume that every healthy card is free: this machine's drivers do
+The pairs come from the driver. What a set of cards is worth comes from the engine, with the weights that are published,
+so the figures are those of a node's annotations. They assume that every healthy card is free: this machine's drivers do
 not know what a scheduler has promised.
 """
 
@@ -16,9 +16,9 @@ from tangram.cli.hardware.report import TroubleReport, troubles_of
 from tangram.drivers.inventory import cards_of
 from tangram.drivers.pcie import WORD_OF_LEVEL
 from tangram.drivers.snapshot import Snapshot
+from tangram.engine.card_sets import best_score, least_loss
 from tangram.engine.layout import layout_of
-from tangram.engine.topology import TopologyTable
-from tangram.engine.weights import DEFAULT_WEIGHTS
+from tangram.engine.weights import PUBLISHED_WEIGHTS
 from tangram.model.cards import Card
 from tangram.model.devices import Device
 from tangram.model.nodes import Node
@@ -195,14 +195,13 @@ def _requests(cards: Sequence[Card], labels: Sequence[str], links: Sequence[Link
 
 
 def _sizes(node: Node, labels: Sequence[str]) -> tuple[RequestSize, ...]:
-    layout = layout_of(node, DEFAULT_WEIGHTS)
+    layout = layout_of(node, PUBLISHED_WEIGHTS)
     if layout is None:
         return ()
-    table = TopologyTable(layout)
     free = sum(1 << at for at, card in enumerate(node.cards) if card.healthy)
     found: list[RequestSize] = []
     for count in range(1, free.bit_count() + 1):
-        best, cheapest = table.best(free, count), table.best(free, count, least_damage=True)
+        best, cheapest = best_score(layout, free, count), least_loss(layout, free, count)
         if best is not None and cheapest is not None:
             found.append(
                 RequestSize(

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tangram.engine.card_sets import best_set
+from tangram.engine.card_sets import best_score, best_set, least_loss
 from tangram.engine.layout import Layout, layout_of
 from tangram.engine.weights import DEFAULT_WEIGHTS
 from tangram.model.cards import Card, CardMode, Vendor
@@ -143,7 +143,7 @@ def _without_unnamed(layout: Layout, free: int, unnamed: int) -> int:
 @lru_cache(maxsize=_REMEMBERED)
 def _worth(layout: Layout, free: int, count: int) -> Worth | None:
     """As published: the best score and the least loss, each for itself."""
-    best, mildest = best_set(layout, free, count), best_set(layout, free, count, least_damage=True)
+    best, mildest = best_score(layout, free, count), least_loss(layout, free, count)
     return None if best is None or mildest is None else Worth(best.score, mildest.loss)
 
 

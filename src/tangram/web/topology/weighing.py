@@ -18,20 +18,28 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     cards: str
     score: str
     loss: str
+    mildest: bool = False
+    """Neither chosen nor the runner-up, but the set that costs the other cards the least."""
 
 
 def weighed(sets: Sequence[CardSet]) -> list[Weighed]:
-    """The chosen one and the runner-up, as far as there are both."""
+    """The chosen one, the runner-up and the one with the least loss, as far as there are these."""
+    rows = _two(sets)
+    mildest = [each for each in sets if each.least_loss and each not in rows][:1]
     return [
         Weighed(
-            chosen=each.chosen, cards=ranges(each.cards), score=_figure(each.score), loss=_figure(each.loss)
+            chosen=each.chosen,
+            cards=ranges(each.cards),
+            score=_figure(each.score),
+            loss=_figure(each.loss),
+            mildest=each in mildest,
         )
-        for each in _two(sets)
+        for each in (*rows, *mildest)
     ]
 
 
 def why(sets: Sequence[CardSet], speech: Speech) -> str:
-    """Empty where nothing was chosen. Links come first and what is left second, unless the policy says otherwise."""
+    """Empty where nothing was chosen. The kind of link comes first, then what is left, unless the policy differs."""
     both = _two(sets)
     if not both or not both[0].chosen:
         return ""
@@ -43,6 +51,8 @@ def why(sets: Sequence[CardSet], speech: Speech) -> str:
     words |= {"other": ranges(other.cards), "other_score": _figure(other.score)}
     if chosen.score > other.score:
         return speech.say("node.why_score", less=_figure(chosen.score - other.score), **words)
+    if chosen.score < other.score and chosen.loss < other.loss:
+        return speech.say("node.why_rest", more=_figure(other.loss - chosen.loss), **words)
     if chosen.score < other.score or chosen.loss > other.loss:
         return speech.say("node.why_policy", **words)
     if chosen.loss < other.loss:

@@ -37,6 +37,7 @@ WORDS: Final[Words] = {
     "node.some_pairs": ("{by} joins the pairs {pairs}.", "{by} 连接以下卡对：{pairs}。"),
     "node.chosen": ("chosen", "选中"),
     "node.runner_up": ("runner-up", "次选"),
+    "node.least_loss": ("least loss", "损失最小"),
     "node.no_cards": ("This node announces no card.", "该节点没有上报任何卡。"),
     "node.legend": ("What the picture shows", "图例"),
     "node.legend_free": ("free", "空闲"),
@@ -97,12 +98,22 @@ WORDS: Final[Words] = {
         ),
         "卡 {chosen} 与次选 {other} 得分同为 {score}；但次选会使其余卡多损失 {more}。",
     ),
+    "node.why_rest": (
+        (
+            "Cards {chosen} score {score} and the runner-up {other} {other_score}; the runner-up would cost the "
+            "remaining cards {more} more, which comes before the score among sets joined alike."
+        ),
+        (
+            "卡 {chosen} 得分 {score}，次选 {other} 得分 {other_score}；但次选会使其余卡多损失 {more}，"
+            "互联类型相同时先比较损失。"
+        ),
+    ),
     "node.why_same": (
         (
             "Cards {chosen} and the runner-up {other} score {score} and cost the rest the same; the policies "
-            "of pod and cluster, then the lower numbers decide."
+            "of pod and cluster, then the higher numbers decide."
         ),
-        "卡 {chosen} 与次选 {other} 得分同为 {score}，对其余卡的损失也相同；由策略及较小的编号决定。",
+        "卡 {chosen} 与次选 {other} 得分同为 {score}，对其余卡的损失也相同；由策略及较大的编号决定。",
     ),
     "node.why_policy": (
         (

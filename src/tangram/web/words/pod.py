@@ -82,6 +82,7 @@ WORDS: Final[Words] = {
     "pod.sets": ("Sets of cards that were weighed", "参与比较的卡组合"),
     "pod.sets.chosen": ("chosen", "已选中"),
     "pod.sets.runner_up": ("runner-up", "次优"),
+    "pod.sets.least_loss": ("least loss", "影响最小"),
     "pod.sets.score": ("Score", "得分"),
     "pod.sets.loss": ("Loss for the rest", "对其余卡的影响"),
     "pod.card.chosen": ("chosen", "选中"),

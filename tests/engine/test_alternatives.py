@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from builders.clusters import card, metax_node
 from builders.requests import DEFAULTS, request, run, slice_ask, whole_ask
+from builders.servers import servers
 from builders.tenants import Part, ledger_of, tenant
 from tangram.engine.alternatives import Weighed, alternatives
 from tangram.engine.as_held import request_as_held
@@ -101,45 +102,69 @@ def test_the_first_is_what_is_decided_and_the_second_could_be(
         last = CardFilter(not_uuids=frozenset({allocation.containers[0].shares[-1].card}))
         assert decided(ledger, msgspec.structs.replace(asked, cards=last)) is None
         return
-    chosen, other = found
+    chosen, other, *mildest = found
     assert (set(chosen.cards), chosen.chosen, other.chosen) == (set(allocation.cards), True, False)
     assert set(other.cards) != set(chosen.cards)
     legal = decided(ledger, only(asked, *other.cards))
     assert legal is not None
     assert set(legal.cards) == set(other.cards)
-    if asked.node_policy is NodePolicy.BINPACK and (chosen.loss or other.loss):
-        assert (-other.loss, other.score) <= (-chosen.loss, chosen.score)
-    else:
-        assert (other.score, -other.loss) <= (chosen.score, -chosen.loss)
+    for each in mildest:
+        assert each.least_loss
+        assert each.loss < min(chosen.loss, other.loss)
+        again = decided(ledger, only(asked, *each.cards))
+        assert again is not None
+        assert set(again.cards) == set(each.cards)
+    if not any(each.least_loss for each in found):
+        assert other.score <= chosen.score
 
 
-@given(st.sets(st.integers(0, 7), max_size=4), st.integers(1, 6), st.booleans())
-def test_of_connected_cards_the_second_is_the_best_of_all_others(
-    taken: set[int],
-    count: int,
-    least_damage: bool,  # noqa: FBT001 - drawn
+@given(servers(), st.data(), st.booleans())
+def test_of_connected_cards_the_second_is_the_best_of_all_others_and_the_least_loss_is_among_them(
+    node: Node,
+    data: st.DataObject,
+    packed: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    node = metax_node("n", 8, mode=CardMode.WHOLE)
+    taken = data.draw(st.sets(st.integers(0, len(node.cards) - 1)))
+    count = data.draw(st.integers(1, len(node.cards)))
     ledger = ledger_of(node)
     for each in taken:
-        ledger.put_tenant(tenant(f"t{each}", node, Part(each, from_gib(64), 100)))
-    asked = request("p", whole_ask(count), node_policy=NodePolicy.BINPACK if least_damage else None)
+        ledger.put_tenant(
+            tenant(f"t{each}", node, Part(each, node.cards[each].memory, node.cards[each].cores))
+        )
+    asked = request(
+        "p", whole_ask(count, vendor=node.cards[0].vendor), card_order=(CardOrder.BINPACK,) if packed else ()
+    )
     found = weighed(ledger, asked)
-    free = [each for each in range(8) if each not in taken]
-    sets = list(combinations(free, count))
+    free = [each for each in range(len(node.cards)) if each not in taken]
+    sets = [sum(1 << each for each in one) for one in combinations(free, count)]
     if len(sets) < 2:
         assert found == ()
         return
-    table = ledger.tables[0]
-    mask_of_free = sum(1 << each for each in free)
-    worths = [table.worth(sum(1 << each for each in one), mask_of_free) for one in sets]
-    ranked = sorted(
-        ((-w.loss, w.score, w.mask) if least_damage else (w.score, -w.loss, w.mask) for w in worths),
-        reverse=True,
-    )
-    told = [(each.score, each.loss) for each in found]
-    expected = [(b, -a) if least_damage else (a, -b) for a, b, _ in ranked[:2]]
-    assert told == expected
+    table, mask_of_free = ledger.tables[0], sum(1 << each for each in free)
+    best = sorted(sets, key=lambda each: table.rank(each, mask_of_free, least_damage=packed), reverse=True)
+    told = [sum(1 << at for at in each) for each in numbers(found, node)]
+    assert told[:2] == best[:2]
+    least = min(table.worth(each, mask_of_free).loss for each in sets)
+    if any(table.layout.weights):
+        assert [each.loss == least for each in found] == [each.least_loss for each in found]
+        assert any(each.least_loss for each in found)
+        assert len(found) == 2 or not (found[0].least_loss or found[1].least_loss)
+    else:
+        assert not any(each.least_loss for each in found)
+
+
+def test_what_the_links_of_the_chosen_cards_cost_the_rest_can_be_read_off() -> None:
+    node = metax_node("n", 8, mode=CardMode.WHOLE)
+    ledger = ledger_of(node)
+    for each in (0, 1, 2):
+        ledger.put_tenant(tenant(f"t{each}", node, Part(each, from_gib(64), 100, AskKind.WHOLE)))
+    found = weighed(ledger, request("p", whole_ask(2), node_policy=NodePolicy.BINPACK))
+    assert numbers(found, node) == [[6, 7], [5, 7], [3, 7]]
+    assert [(each.score, each.loss, each.least_loss) for each in found] == [
+        (110, 460, False),
+        (110, 460, False),
+        (10, 360, True),
+    ]
 
 
 def test_a_pod_that_holds_its_cards_is_weighed_as_if_it_did_not() -> None:

@@ -13,7 +13,7 @@ from tangram.engine.ledger import Ledger
 from tangram.model.cards import CardMode, Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
-from tangram.model.requests import Ask, AskKind, ContainerAsk, NodePolicy
+from tangram.model.requests import Ask, AskKind, ContainerAsk
 from tangram.model.topology import TopologyScope
 from tangram.model.verdicts import NodeRule
 from tangram.units.ids import NodeName
@@ -81,16 +81,6 @@ def test_equal_zones_are_taken_from_the_higher_numbers_every_time() -> None:
     # B6: equal zones were chosen at random.
     for _ in range(5):
         assert indexes(run(ledger_of(metax_node("n", 8)), request("p", slice_ask(3)))) == [7, 6, 5]
-
-
-def test_those_who_ask_for_packing_get_the_cards_that_break_least() -> None:
-    # A pair of a group of three, or a lone card with one of the pair: the pair is better linked, the lone one kinder.
-    groups = grouped(5, [(0, 1, 2), (3,), (4,)])
-    node = changed(metax_node("n", 5, mode=CardMode.WHOLE), topology=groups)
-    linked = run(ledger_of(node), request("p", whole_ask(2), node_policy=NodePolicy.SPREAD))
-    kind = run(ledger_of(node), request("p", whole_ask(2), node_policy=NodePolicy.BINPACK))
-    assert indexes(linked) == [2, 1]
-    assert indexes(kind) == [4, 3]
 
 
 @pytest.mark.parametrize(

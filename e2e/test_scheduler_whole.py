@@ -28,7 +28,15 @@ from e2e.agent_view_kit import (
 )
 from e2e.agent_watch_kit import until
 from e2e.restarts_kit import PATIENCE
-from e2e.scheduler_kit import NODE_POLICY, Placement, annotations_of, apply, placing, until_waiting
+from e2e.scheduler_kit import (
+    CARD_POLICY,
+    NODE_POLICY,
+    Placement,
+    annotations_of,
+    apply,
+    placing,
+    until_waiting,
+)
 from testbed.api import Object, path_of
 from testbed.cluster import Cluster
 from testbed.manifests import is_running, pod
@@ -45,9 +53,9 @@ async def placement(bed: Cluster) -> AsyncIterator[Placement]:
         yield ready
 
 
-def by_policy(name: str, count: int, policy: str) -> Object:
+def by_policy(name: str, count: int, policy: str, key: str = NODE_POLICY) -> Object:
     made = whole_pod(name, count)
-    made["metadata"]["annotations"][NODE_POLICY] = policy
+    made["metadata"]["annotations"][key] = policy
     return made
 
 
@@ -92,18 +100,23 @@ async def test_with_the_first_two_cards_in_use_the_figures_of_the_manual_come_ou
 
 
 @pytest.mark.parametrize(
-    ("policy", "across"),
-    [pytest.param("spread", False, id="spread"), pytest.param("binpack", True, id="binpack")],
+    ("key", "policy", "across"),
+    [
+        pytest.param(NODE_POLICY, "spread", False, id="spread"),
+        pytest.param(NODE_POLICY, "binpack", False, id="binpack"),
+        pytest.param(CARD_POLICY, "binpack", True, id="binpack for cards"),
+    ],
 )
 @on(NATIVE)
-async def test_spread_takes_the_best_connected_pair_and_binpack_tears_least_out_of_the_rest(
+async def test_a_linked_pair_is_taken_unless_the_pods_policy_for_cards_says_otherwise(
     node: AgentNode,
+    key: str,
     policy: str,
     across: bool,
 ) -> None:
     # Free are 1 to 4 and 5: a pair of the group is linked, the lonely card and one of the group leave more behind.
     await use(node, 6, 7, 8)
-    await apply(node.cluster, by_policy("pair", 2, policy))
+    await apply(node.cluster, by_policy("pair", 2, policy, key))
     assert (5 in await given(node, "pair")) is across
 
 

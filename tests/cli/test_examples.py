@@ -4,6 +4,7 @@ After a change that is meant to change what is printed, TANGRAM_REFRESH=1 writes
 diff is then the review.
 """
 
+import json
 import os
 import re
 import shlex
@@ -77,6 +78,38 @@ def test_figure_2_3_of_the_manual() -> None:
     status, headline = explained("02-keep-the-rest-whole")
     assert status == 0
     assert "node gpu-1, cards 3 and 4 (" in headline
+
+
+@pytest.mark.parametrize("policy", ["binpack", "spread"])
+def test_a_policy_for_nodes_gives_linked_cards_and_what_they_cost_is_told(policy: str) -> None:
+    here = EXAMPLES / "02-keep-the-rest-whole"
+    pod, cluster = str(here / "pod.yaml"), str(here / "three-in-use.yaml")
+    answer = run("explain", "-f", pod, "--cluster", cluster, "--node-policy", policy)
+    assert "node gpu-1, cards 7 and 8 (" in answer.out
+    trade = "Connections of cards 7, 8: score 110, loss 460. Least loss: 360 with cards 4, 8, score 10.\n"
+    assert trade in answer.out
+    data = run("explain", "-f", pod, "--cluster", cluster, "--node-policy", policy, "-o", "json")
+    sets = json.loads(data.out)["pods"][0]["nodes"][0]["sets"]
+    assert [(each["cards"], each["chosen"], each["least_loss"]) for each in sets] == [
+        ([7, 8], True, False),
+        ([6, 8], False, False),
+        ([4, 8], False, True),
+    ]
+
+
+def test_a_policy_for_cards_takes_those_with_the_least_loss() -> None:
+    here = EXAMPLES / "02-keep-the-rest-whole"
+    answer = run(
+        "explain",
+        "-f",
+        str(here / "pod.yaml"),
+        "--cluster",
+        str(here / "three-in-use.yaml"),
+        "--card-policy",
+        "binpack",
+    )
+    assert "node gpu-1, cards 4 and 8 (" in answer.out
+    assert "Connections of cards 4, 8: score 10, loss 360, the least of all sets.\n" in answer.out
 
 
 def test_two_policies_pick_different_nodes() -> None:

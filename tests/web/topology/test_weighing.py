@@ -1,6 +1,7 @@
 """Why one set of cards and not another."""
 
 import pytest
+from msgspec import structs
 
 from tangram.reports.shape import CardSet
 from tangram.web.language import Language
@@ -25,7 +26,11 @@ def sets(chosen: tuple[float, float], *others: tuple[float, float]) -> list[Card
     [
         (sets((300, 0), (200, 0)), "the runner-up 4-6 scores 200, which is 100 less"),
         (sets((300, 0), (300, 40)), "both score 300; the runner-up would cost the remaining cards 40 more"),
-        (sets((300, 40), (300, 40)), "the lower numbers decide"),
+        (sets((300, 40), (300, 40)), "the higher numbers decide"),
+        (
+            sets((200, 0), (300, 40)),
+            "the runner-up would cost the remaining cards 40 more, which comes before",
+        ),
         (sets((200, 0), (300, 0)), "another rule of its policy"),
         (sets((300, 40), (300, 0)), "another rule of its policy"),
         (sets((12.5, 0)), "Cards 0-2 score 12.5. There was no other set"),
@@ -44,6 +49,15 @@ def test_without_a_choice_there_is_nothing_to_say() -> None:
 def test_more_sets_than_two_are_told_as_the_best_two() -> None:
     rows = weighed(sets((3, 0), (2, 0), (1, 0)))
     assert [(row.chosen, row.score) for row in rows] == [(True, "3"), (False, "2")]
+
+
+def test_the_set_with_the_least_loss_has_a_row_of_its_own_unless_it_is_one_of_the_two() -> None:
+    given = sets((3, 9), (2, 8), (1, 7))
+    mildest = structs.replace(given[2], least_loss=True)
+    rows = weighed([*given[:2], mildest])
+    assert [(row.score, row.mildest) for row in rows] == [("3", False), ("2", False), ("1", True)]
+    runner_up = structs.replace(given[1], least_loss=True)
+    assert [row.mildest for row in weighed([given[0], runner_up])] == [False, False]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Eight cards in two linked groups: which cards a pod gets when it wants the best links, or wants to do least damage.
+"""Eight cards in two linked groups: which cards a pod gets, and what it takes to put the other cards first.
 
 The first two answers are the examples of the vendor's manual, which counts cards from 1.
 """
@@ -32,7 +32,7 @@ apiVersion: v1
 kind: Pod
 metadata:
   name: NAME
-  annotations: {hami.io/node-scheduler-policy: POLICY}
+  annotations: {hami.io/KIND-scheduler-policy: POLICY}
 spec:
   nodeSelector: {kubernetes.io/hostname: metax-a}
   containers:
@@ -46,13 +46,15 @@ spec:
 async def _play(stage: Stage) -> None:
     stage.tell(f"{NODE} has cards 0 to 3 and 4 to 7, each four joined by MetaXLink. 0 and 1 are busy.")
     await _occupy(stage, (0, 1))
-    await _ask(stage, "four", "spread", (4, 5, 6, 7), "all linked")
-    await _ask(stage, "two", "binpack", (2, 3), "the other group stays whole")
+    await _ask(stage, "four", "node spread", (4, 5, 6, 7), "all linked")
+    await _ask(stage, "two", "node binpack", (2, 3), "the other group stays whole")
     stage.tell("Now 0, 1 and 2 are busy: two linked cards can only come out of the whole group.")
     await stage.delete("busy")
     await _occupy(stage, (0, 1, 2))
-    await _ask(stage, "two", "binpack", (3, 7), "not linked, but three linked cards stay")
-    await _ask(stage, "two", "spread", (6, 7), "linked", stays=True)
+    await _ask(stage, "two", "gpu binpack", (3, 7), "not linked, but three linked cards stay")
+    await _ask(
+        stage, "two", "node binpack", (6, 7), "linked: a policy for nodes chooses no cards", stays=True
+    )
     stage.look(f"kubectl get pods -n {stage.namespace} -o wide")
     stage.look(f"kubectl logs -n {stage.namespace} two")
     stage.look(f"tangram explain two -n {stage.namespace}")
@@ -72,7 +74,8 @@ async def _occupy(stage: Stage, numbers: Sequence[int]) -> None:
 async def _ask(
     stage: Stage, name: str, policy: str, cards: tuple[int, ...], why: str, *, stays: bool = False
 ) -> None:
-    manifest = TRAIN.replace("NAME", name).replace("POLICY", policy)
+    kind, word = policy.split()
+    manifest = TRAIN.replace("NAME", name).replace("KIND", kind).replace("POLICY", word)
     await stage.submit(manifest.replace("COUNT", str(len(cards))))
     await stage.until_running(name)
     held = await stage.held(name)
@@ -83,7 +86,7 @@ async def _ask(
 
 SCENARIO: Final = Scenario(
     name="topology",
-    title="Eight cards, two groups: spread takes the best links, binpack spares the rest.",
+    title="Eight cards, two groups: linked cards come first, then what stays whole.",
     why="Cards that meet over the bus train at a fraction of the speed of linked ones.",
     play=_play,
     namespaces=("topology",),

@@ -1,10 +1,19 @@
+from collections.abc import Iterable
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from builders.servers import servers, unlinked
 from tangram.engine.usage import Hold
 from tangram.model.cards import Card, CardMode, QosPolicy, Vendor
+from tangram.model.nodes import Node
 from tangram.model.topology import Link, LinkKind, Topology
 from tangram.units.ids import CardUuid
 from tangram.units.memory import GIB, from_gib
 from tangram.wire.metax_listing import NODE_DEVICES, encode_listing
-from tangram.wire.metax_publishing import listing_of
+from tangram.wire.metax_publishing import figures_of, listing_of
 from tangram.wire.nodes import read_node
 from wire.manifests import node
 
@@ -60,3 +69,33 @@ def test_a_cordoned_card_is_announced_as_unhealthy() -> None:
 def test_cards_of_other_vendors_are_not_metax_business() -> None:
     other = Card(uuid=CardUuid("x"), index=0, vendor=Vendor.MTHREADS, memory=from_gib(48))
     assert listing_of([other], None, {}) == ()
+
+
+@given(servers(), st.booleans())
+def test_published_figures_are_sums_of_the_vendors_weights_with_links_and_without(
+    server: Node,
+    plain: bool,  # noqa: FBT001 - drawn
+) -> None:
+    found = unlinked(server) if plain else server
+    cards = tuple(replace(each, vendor=Vendor.METAX) for each in found.cards)
+    figures = figures_of(cards, found.topology, {})
+    if found.topology is None:
+        assert figures is None
+        return
+    assert figures is not None
+    # Of MetaX: 60 for a link, and the same 10 for a pair within a NUMA node and across sockets.
+    worth = {
+        (link.a, link.b): (60 * link.lanes if link.kind else 0) + (60, 50, 20, 15, 10, 10, 0)[link.pcie]
+        for link in found.topology.links
+    }
+
+    def inside(chosen: Iterable[int]) -> int:
+        return sum(worth.get(pair, 0) for pair in combinations(sorted(chosen), 2))
+
+    everything = set(range(len(cards)))
+    for count in range(1, len(cards) + 1):
+        sets = [set(each) for each in combinations(everything, count)]
+        assert figures.scores[count] == max(map(inside, sets))
+        assert figures.losses[count] == min(
+            inside(everything) - inside(each) - inside(everything - each) for each in sets
+        )

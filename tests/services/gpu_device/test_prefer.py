@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders.clusters import TWO_GROUPS_OF_FOUR
+from builders.requests import DEFAULTS, request, whole_ask
+from builders.servers import servers
 from builders.starts import function, inventory, metax, uuid
+from builders.tenants import Part, ledger_of, tenant
+from tangram.engine.filter import filter_nodes
 from tangram.model.cards import CardMode
+from tangram.model.nodes import Node
+from tangram.model.requests import AskKind, NodePolicy
 from tangram.services.gpu_device.prefer import preferred_units
 from tangram.units.ids import CardUuid
 
@@ -69,6 +75,25 @@ def test_advice_is_a_legal_choice_or_none(free: set[int], size: int, data: st.Da
         assert set(cards(*must)) <= set(found) <= set(cards(*free))
     else:
         assert size == 0 or size > len(free)
+
+
+@given(servers(), st.data())
+def test_what_the_agent_advises_is_what_the_scheduler_would_have_chosen(
+    node: Node, data: st.DataObject
+) -> None:
+    taken = data.draw(st.sets(st.integers(0, len(node.cards) - 1), max_size=len(node.cards) - 1))
+    free = [each for at, each in enumerate(node.cards) if at not in taken]
+    size = data.draw(st.integers(1, len(free)))
+    ledger = ledger_of(node)
+    for at in taken:
+        whole = Part(at, node.cards[at].memory, node.cards[at].cores, AskKind.WHOLE)
+        ledger.put_tenant(tenant(f"t{at}", node, whole))
+    policy = data.draw(st.sampled_from([None, NodePolicy.BINPACK, NodePolicy.SPREAD]))
+    asked = request("p", whole_ask(size, vendor=node.cards[0].vendor), node_policy=policy)
+    chosen = filter_nodes(ledger, asked, DEFAULTS).allocation
+    assert chosen is not None
+    held = replace(inventory(*node.cards), topology=node.topology)
+    assert set(preferred_units(held, [each.uuid for each in free], (), size)) == set(chosen.cards)
 
 
 @pytest.mark.parametrize(

@@ -148,22 +148,21 @@ class _Weighing:
     ) -> tuple[Weighed, ...]:
         first, second = (table.worth(each, self._free()) for each in (one, two))
         mildest = self._mildest(table, one)
-        least = min(each.loss for each in (first, second, mildest) if each is not None)
-        if not any(table.layout.weights):
-            # Nothing is known of how the cards are joined, so nothing can be said of what a choice costs.
-            least = -1
+        least = None if mildest is None else mildest.loss
         found = [
             Weighed(given, True, first.score, first.loss, first.loss == least),  # noqa: FBT003 - a record's field
             Weighed(other, False, second.score, second.loss, second.loss == least),  # noqa: FBT003 - a record's field
         ]
-        if mildest is not None and mildest.loss == least and not any(each.least_loss for each in found):
+        if mildest is not None and not any(each.least_loss for each in found):
             cards = self._cards_of(mildest)
             found.append(Weighed(cards, False, mildest.score, mildest.loss, True))  # noqa: FBT003 - a record's field
         return tuple(found)
 
     def _mildest(self, table: TopologyTable, given: int) -> CardSet | None:
-        """The set with the least loss; None for several containers, each of which would do damage of its own."""
-        if len(self.now.placement.choices) > 1:
+        """The set with the least loss. None for several containers, each of which does damage of its own, and where
+        nothing is known of how the cards are joined: then nothing can be said of what a choice costs.
+        """
+        if len(self.now.placement.choices) > 1 or not any(table.layout.weights):
             return None
         free, count = self._free() | given, self._step.ask.count
         return table.best(free, count, least_damage=True, scope=self._scope)

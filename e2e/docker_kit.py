@@ -69,6 +69,8 @@ class DockerRoom:
     branch: str
     """Its cgroup."""
     environment: dict[str, str] = field(default_factory=dict[str, str])
+    patience_s: float = _PATIENCE_S
+    """How long one command may take."""
 
     @property
     def entering(self) -> list[str]:
@@ -124,7 +126,7 @@ class DockerRoom:
             input=stdin,
             capture_output=True,
             check=False,
-            timeout=_PATIENCE_S,
+            timeout=self.patience_s,
         )
         return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -145,16 +147,23 @@ def simulated_cards(folder: Path) -> Generator[None]:
 
 
 @asynccontextmanager
-async def docker_room(folder: Path) -> AsyncGenerator[DockerRoom]:
-    """A Docker engine with two images and eight cards until the end of the block."""
+async def docker_room(
+    folder: Path, *, daemon: str = "{}\n", environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[DockerRoom]:
+    """A Docker engine with two images and eight cards until the end of the block.
+
+    `daemon` is the text of its daemon.json; `environment` reaches the engine and the runtimes that it starts.
+    """
     programs = await asyncio.to_thread(programs_of, "docker", PACKAGES)
     branch = f"tangram-docker-{os.getpid()}"
+    (folder / "daemon.json").write_text(daemon, "utf-8")
     words = [
         *("dockerd", "--bridge=none", "--iptables=false", "--ip6tables=false", "--oom-score-adjust=0"),
         *(f"--data-root={folder}/data", f"--exec-root={folder}/exec", f"--pidfile={folder}/docker.pid"),
         *(f"--host=unix://{folder}/docker.sock", f"--cgroup-parent=/{branch}"),
+        f"--config-file={folder}/daemon.json",
     ]
-    async with _room(folder, programs, branch, words) as (process, log):
+    async with _room(folder, programs, branch, words, environment or {}) as (process, log):
         room = DockerRoom(folder, programs, process, branch, {"DOCKER_HOST": f"unix://{folder}/docker.sock"})
         await _until(lambda: "API listen on" in log.read_text("utf-8", "replace"), process, log)
         make_images(room)
@@ -188,7 +197,7 @@ runc = ["{programs}/usr/sbin/runc"]
         "CONTAINERS_CONF": str(settings / "containers.conf"),
         "CONTAINERS_STORAGE_CONF": str(settings / "storage.conf"),
     }
-    async with _room(folder, programs, branch, ["sleep", "infinity"]) as (process, log):
+    async with _room(folder, programs, branch, ["sleep", "infinity"], {}) as (process, log):
         room = DockerRoom(folder, programs, process, branch, chosen)
         # The room's first process is a shell until it is furnished.
         await _until(lambda: b"infinity" in Path(f"/proc/{process}/cmdline").read_bytes()[:20], process, log)
@@ -198,7 +207,7 @@ runc = ["{programs}/usr/sbin/runc"]
 
 @asynccontextmanager
 async def _room(
-    folder: Path, programs: Path, branch: str, words: Sequence[str]
+    folder: Path, programs: Path, branch: str, words: Sequence[str], environment: Mapping[str, str]
 ) -> AsyncGenerator[tuple[int, Path]]:
     """Namespaces whose first process runs these words, beside simulated cards; that process, and what it prints."""
     unshare = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -207,7 +216,7 @@ async def _room(
         starting = await asyncio.create_subprocess_exec(
             *unshare,
             *("sh", "-c", _ROOM, "room", *words),
-            env={**os.environ, **environment_of(programs)},
+            env={**os.environ, **environment_of(programs), **environment},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,7 +1,7 @@
 """The Dockerfiles of `examples/application-images` are the manual's three patterns, and their projects can be built.
 
-There is no engine here that builds images, so a file is read as the stages and steps that one would go through; what
-`make` does in the builder is done for real.
+A file is read as the stages and steps that an engine would go through; what `make` does in the builder is done for
+real. A real engine builds and runs them in `e2e/test_application_images.py`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The page of the vendor's chart shows what the scripts of the manual do, and they differ from it by what it says."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -108,3 +109,27 @@ def test_the_page_says_of_which_options_the_manual_states_no_default() -> None:
     unstated = [option for option, value in STATED.items() if value is None and ours(option) != {}]
     sentence = " ".join(PAGE.split()).partition("The manual names no default of ")[2].partition(";")[0]
     assert re.findall(r"`([^`]+)`", sentence) == unstated
+
+
+BOTH = ("metax-gpu-extensions", "metax-operator")
+
+
+@pytest.mark.parametrize(
+    ("option", "words", "charts"),
+    [
+        pytest.param("pullPolicy", {"IfNotPresent", "Always", "Never"}, BOTH, id="pull-policy"),
+        pytest.param("log.level", {"debug", "info", "warning", "error", "fatal"}, BOTH, id="log-level"),
+        pytest.param("log.format", {"json", "text"}, BOTH, id="log-format"),
+        pytest.param(
+            "driver.deployPolicy", {"IfNotPresent", "Always", "Never"}, BOTH[1:], id="deploy-policy"
+        ),
+    ],
+)
+def test_the_charts_take_every_word_of_the_manual(
+    option: str, words: set[str], charts: tuple[str, ...]
+) -> None:
+    for chart in charts:
+        schema = json.loads((ROOT / "deploy/charts" / chart / "values.schema.json").read_text("utf-8"))
+        for key in option.split("."):
+            schema = schema["properties"][key]
+        assert words <= set(schema["enum"]), chart

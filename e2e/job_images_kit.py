@@ -36,7 +36,7 @@ PACKAGES: Final = (
 _BASE: Final = """\
 FROM local/debian:12
 COPY packages /srv/packages
-RUN rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* \\
+RUN rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* /var/lib/apt/lists/* \\
     && echo 'deb [trusted=yes] file:/srv/packages ./' > /etc/apt/sources.list
 """
 _COMPILER: Final = """\

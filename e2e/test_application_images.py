@@ -131,7 +131,10 @@ def build_as_the_readme_says(room: DockerRoom) -> str:
     for command, place, name in zip(
         commands, (folder, folder, folder / "samples"), (EXTENSIONS, OPERATOR, SAMPLES), strict=True
     ):
-        typed = command.replace("DOMAIN/PROJECT", WHERE)
+        # This engine has no bridge, which is the network of a build that names none.
+        typed = command.replace("docker build", "docker build --network=none").replace(
+            "DOMAIN/PROJECT", WHERE
+        )
         printed.append(must(room, "sh", "-c", f"cd {place} && {typed}"))
         # The manual has one name for both patterns, so the second would take the first one's.
         made = re.findall(r" -t (\S+)", typed)[0]
@@ -146,7 +149,7 @@ def build_as_the_readme_says(room: DockerRoom) -> str:
 def test_nothing_of_the_builder_is_in_the_final_image_but_what_it_made(built: Built, image: str) -> None:
     script = (
         "for each in gcc cc c++ make autoconf libtoolize patchelf pkg-config; do command -v $each; done; "
-        "ls -d /workspace /samples /app/bin/* /applications/* /srv/packages/lists 2>/dev/null; "
+        "ls -d /workspace /samples /app/bin/* /applications/* 2>/dev/null; "
         "ls /var/lib/apt/lists"
     )
     program = "/applications/foo" if image == SAMPLES else "/app/bin/application"

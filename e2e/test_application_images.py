@@ -73,9 +73,9 @@ class Built:
         return self.room.docker("run", "--rm", "--network=none", *options, image, *command)
 
     def lines(self, image: str, *options: str, command: tuple[str, ...] = ()) -> list[str]:
-        said = self.run(image, *options, command=command)
-        assert said.status == 0, said
-        return said.lines
+        done = self.run(image, *options, command=command)
+        assert done.status == 0, done
+        return done.lines
 
     @property
     def two_cards(self) -> tuple[str, ...]:
@@ -208,9 +208,9 @@ def test_m99_without_the_runtime_or_without_cards_there_is_no_mxmaca(
 ) -> None:
     devices = () if options else built.two_cards
     assert built.lines(OPERATOR, *options, *devices)[:2] == ["MXMACA: none", "driver's programs: none"]
-    said = built.run(linked("operator"), *options, *devices)
-    assert said.status == 127
-    assert NOT_THERE in said.err
+    done = built.run(linked("operator"), *options, *devices)
+    assert done.status == 127
+    assert NOT_THERE in done.err
 
 
 def test_m94_another_mxmaca_on_the_node_needs_no_other_image(built: Built) -> None:
@@ -232,8 +232,8 @@ def test_m114_the_command_of_the_readme_starts_the_sample_with_the_hosts_mxmaca(
     (command,) = re.findall(r"^metax-docker (run .+)$", text, re.MULTILINE)
     words = [word for word in command.split() if word != "-it"]  # there is no terminal here
     at = words.index("--rm") + 1
-    said = built.room.metax_docker(*words[:at], "--network=none", *words[at:])
-    assert (said.status, said.lines) == (
+    done = built.room.metax_docker(*words[:at], "--network=none", *words[at:])
+    assert (done.status, done.lines) == (
         0,
         ["MXMACA: /opt/maca", "control device: /dev/mxcd", "render nodes: 8"],
     )
@@ -250,8 +250,8 @@ def test_m114_the_command_of_the_readme_starts_the_sample_with_the_hosts_mxmaca(
 def test_m114_a_program_that_is_linked_with_mxmaca_starts_under_metax_docker(
     built: Built, image: str, version: str
 ) -> None:
-    said = built.room.metax_docker("run", "--rm", "--network=none", "--gpus=1", image)
-    assert (said.status, said.lines) == (0, [version]), said
+    done = built.room.metax_docker("run", "--rm", "--network=none", "--gpus=1", image)
+    assert (done.status, done.lines) == (0, [version]), done
 
 
 # ---- M99 and M100 on a node of Kubernetes
@@ -286,9 +286,9 @@ async def test_m99_m100_the_sample_job_runs_on_a_node_that_brings_mxmaca(
                 assert done.status == 0, done
                 over = await cluster.until_pod(name, is_over, within=90, what=f"{name} is over")
                 assert over["status"]["phase"] == "Succeeded", await cluster.pod_log(name)
-                said = await cluster.pod_log(name)
-                assert said.startswith(printed), said
-                assert name != "sample" or said.endswith("control device: /dev/mxcd\nrender nodes: 2\n")
+                log = await cluster.pod_log(name)
+                assert log.startswith(printed), log
+                assert name != "sample" or log.endswith("control device: /dev/mxcd\nrender nodes: 2\n")
         finally:
             await cluster.box.stop(label)
 

@@ -76,6 +76,11 @@ def test_people_read_after_an_installation_what_is_kept(helm: Helm, chart: str, 
 
 
 NO_SUCH = "value must be 'left out: there is no such option; here are "
+MACA_IMAGES = (
+    "at '/maca/payload/images': value must be 'a list of images by name and tag without registry, each once and named "
+    "after its product, such as maca-c500:2.18.0.3-ubuntu18.04-amd64, mxn100-maca:TAG or maca-native:TAG; on the "
+    "command line {IMAGE1,IMAGE2}'"
+)
 
 
 @pytest.mark.parametrize(
@@ -268,16 +273,20 @@ NO_SUCH = "value must be 'left out: there is no such option; here are "
         pytest.param(
             OPERATOR,
             "maca.payload.images=maca-c500:2.18.0.3",
-            "at '/maca/payload/images': value must be 'a list of images by name and tag without registry, each once, "
-            "such as maca-c500:2.18.0.3-ubuntu18.04-amd64; on the command line {IMAGE1,IMAGE2}'",
+            MACA_IMAGES,
             id="one image where a list belongs",
         ),
         pytest.param(
             OPERATOR,
             "maca.payload.images={cr.metax-tech.com/library/maca-c500}",
-            "at '/maca/payload/images': value must be 'a list of images by name and tag without registry, each once, "
-            "such as maca-c500:2.18.0.3-ubuntu18.04-amd64; on the command line {IMAGE1,IMAGE2}'",
+            MACA_IMAGES,
             id="an image without its tag",
+        ),
+        pytest.param(
+            OPERATOR,
+            "maca.payload.images={maca-x900:2.18.0.3}",
+            MACA_IMAGES,
+            id="an image for a product that nobody knows",
         ),
         pytest.param(
             OPERATOR,

@@ -1,7 +1,8 @@
 """The options of chart `metax-operator` beyond those of the parts: driver, MXMACA, runtime and the operator itself.
 
 Words and forms are those that the operator reads of its own object (`tangram.wire.operator`), and a test compares: what
-passes here is never refused there, but for what a template refuses before.
+passes here is never refused there, but for what a template refuses before, and two MXMACA images of one version and
+product, which no schema can compare.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 
 from shipping.charts.forms import LABEL, LOG, NAME, NODE_LABELS, RESOURCES, SWITCH, TOLERATIONS
 from shipping.charts.wording import Schema, closed, number, several, text, word, worded
+from tangram.vendors.metax.maca_images import NATIVE, known_products
 
 _PART: Final = r"[a-z0-9]+([._-]+[a-z0-9]+)*"
 _IMAGE_NAME: Final = r"[a-z0-9]+([._/-]+[a-z0-9]+)*"
@@ -20,10 +22,14 @@ _REGISTRY: Final = text(
     f"|{_DOMAIN_PROJECT}",
 )
 MOST_IMAGES: Final = 16
+_PRODUCT: Final = rf"((mx)?({'|'.join(known_products())})|{NATIVE})"
 _MACA_IMAGES: Final = several(
-    "a list of images by name and tag without registry, each once, such as maca-c500:2.18.0.3-ubuntu18.04-amd64; on "
-    "the command line {IMAGE1,IMAGE2}",
-    {"type": "string", "pattern": rf"^{_IMAGE_NAME}:{_TAG}(@sha256:[0-9a-f]{{64}})?$"},
+    "a list of images by name and tag without registry, each once and named after its product, such as "
+    "maca-c500:2.18.0.3-ubuntu18.04-amd64, mxn100-maca:TAG or maca-native:TAG; on the command line {IMAGE1,IMAGE2}",
+    {
+        "type": "string",
+        "pattern": rf"^({_IMAGE_NAME}/)?(maca-{_PRODUCT}|{_PRODUCT}-maca):{_TAG}(@sha256:[0-9a-f]{{64}})?$",
+    },
     MOST_IMAGES,
 )
 _SHARE: Final = worded(

@@ -441,13 +441,15 @@ def stage_driver(payloads: Path, version: str, *, corrupt: bool = False, **more:
     )
 
 
-def stage_maca(payloads: Path, version: str, image: str = "", *, corrupt: bool = False) -> str:
+def stage_maca(
+    payloads: Path, version: str, image: str = "", *, corrupt: bool = False, says: str = ""
+) -> str:
     """The same for MXMACA."""
     image = image or f"reg/cloud/maca-c500:{version}"
     return stage(
         payloads,
         image,
-        {"maca/lib/libmaca.so": version},
+        {"maca/lib/libmaca.so": says or version},
         kind=PayloadKind.MACA,
         version=version,
         corrupt=corrupt,

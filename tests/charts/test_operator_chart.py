@@ -36,6 +36,7 @@ from tangram.services.operator.parts import config_maps, pods
 from tangram.services.operator.parts.catalogue import PARTS
 from tangram.services.operator.parts.pods import Site
 from tangram.units.ids import NodeName
+from tangram.vendors.metax.maca_images import known_products, read_maca_image
 from tangram.wire.device_config import NodeMode
 from tangram.wire.operator import names
 from tangram.wire.operator.definition import FILE, operator_definition
@@ -111,6 +112,28 @@ def test_payloads_come_from_their_own_registry_or_that_of_all_images() -> None:
         "tangram.dev/cloud/maca-c500:2.18.0.3-ubuntu18.04-amd64",
     )
     assert spec_of("driver.deployPolicy").driver_image == ""
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *(f"maca-{product}:2.18.0.3" for product in (*known_products(), "native")),
+        "library/mxc500-maca:2.23.0.4-ubuntu20.04-amd64",
+        "maca-mxn100:1",
+        "maca-x900:1",
+        "maca:1",
+        "mxc500:1",
+        "my-maca-c500:1",
+    ],
+)
+def test_the_chart_takes_images_of_exactly_the_products_that_the_operator_knows(image: str) -> None:
+    pattern = OPTIONS["maca"]["properties"]["payload"]["properties"]["images"]
+    assert (re.search(_pattern_in(pattern), image) is not None) is (read_maca_image(image) is not None)
+
+
+def _pattern_in(schema: Any) -> str:  # noqa: ANN401 - any JSON
+    (found,) = set(re.findall(r'"pattern": ("\^.*?\$")', json.dumps(schema)))
+    return json.loads(found)
 
 
 @pytest.mark.parametrize("part", ["driver", "maca", "runtime", "labelgen", "device_plugin"])

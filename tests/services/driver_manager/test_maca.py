@@ -32,17 +32,16 @@ class Site:
         """Who will be found at the second look."""
         self.settings = msgspec.structs.replace(MacaSettings(payloads=self.payloads), **settings)
 
-    def maca(self, *images: str) -> Maca:
-        settings = msgspec.structs.replace(self.settings, images=images)
-        return Maca(self.disk, settings, lambda: GROUND, self._user)
+    def maca(self) -> Maca:
+        return Maca(self.disk, self.settings, lambda: GROUND, self._user)
 
     def kept(self, *images: str) -> Outcome:
         """As its rounds would, until nothing is missing."""
-        maca = self.maca(*images)
+        maca = self.maca()
         maca.tidy()
-        while (staged := maca.missing(maca.look())) is not None:
+        while (staged := maca.missing(maca.look(images))) is not None:
             maca.install(staged)
-        return maca.settle(maca.look())
+        return maca.settle(maca.look(images))
 
     def stage(self, *versions: str) -> tuple[str, ...]:
         return tuple(stage_maca(self.payloads, version) for version in versions)
@@ -189,10 +188,10 @@ def test_removal_takes_the_payloads_along_and_leaves_what_is_not_one(site: Site)
     (site.payloads / f".lock-{slug}").touch()
     (site.payloads / f".staging-{slug}-0123456789abcdef" / "maca").mkdir(parents=True)
     (site.payloads / "notes").mkdir()
-    site.maca(*images).remove()
+    site.maca().remove()
     assert [place.name for place in site.payloads.iterdir()] == ["notes"]
     (site.payloads / "notes").rmdir()
-    site.maca(*images).remove()
+    site.maca().remove()
     assert not site.payloads.exists()
 
 

@@ -25,7 +25,9 @@ from tangram.services.driver_manager import busy, changing, maca_keeper, manager
 from tangram.services.driver_manager.maca import MacaSettings
 from tangram.services.driver_manager.service import Settings, serve
 from tangram.units.ids import NodeName
+from tangram.vendors.metax.maca_images import MacaImage, read_maca_image
 from tangram.wire.kubelet import podresources
+from tangram.wire.metax_cards import LABEL_PRODUCT
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import DriverState, MacaState, Phase, state_of
 from tangram.wire.operator.payloads import PayloadKind, module_path
@@ -46,6 +48,12 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(busy, "ANSWER_S", 0.2)
 
 
+def maca_image(image: str) -> MacaImage:
+    found = read_maca_image(image)
+    assert found is not None
+    return found
+
+
 class Cluster:
     """One node, and what the rest of a cluster does about it."""
 
@@ -63,6 +71,7 @@ class Cluster:
         self.holders: tuple[str, ...] = ()
         self.image = ""
         self.maca: tuple[str, ...] = ()
+        """Images of the release."""
         small = server.small
         before = small.answer_first
 
@@ -120,6 +129,15 @@ class Cluster:
             modules=("metax",),
         )
 
+    def has_cards(self, product: str | None) -> None:
+        """As gpu-label says it."""
+        self.server.change(NODE, {"metadata": {"labels": {LABEL_PRODUCT: product}}})
+
+    def maca_is(self, phase: Phase, code: str, *, ready: bool) -> bool:
+        state = self.maca_state
+        label = self.server.labels(NODE).get(names.MACA_READY)
+        return state is not None and (state.phase, state.code, label) == (phase, code, str(ready).lower())
+
     def configure(self, text: str) -> None:
         self.server.small.put(CONFIG, {"metadata": {}, "data": {"node-vfnums": text}})
 
@@ -144,7 +162,7 @@ class Cluster:
         settings = Settings(
             node=NODE,
             policy=policy,
-            maca=MacaSettings(payloads=self.payloads, images=self.maca),
+            maca=MacaSettings(payloads=self.payloads, images=tuple(map(maca_image, self.maca))),
             host_root=self.host,
             driver_image=self.image,
             config_namespace=NAMESPACE,
@@ -179,6 +197,7 @@ async def cluster() -> AsyncGenerator[Cluster]:
 async def test_a_bare_node_gets_driver_and_maca_in_this_order_and_gives_all_back(cluster: Cluster) -> None:
     cluster.stage("2.32.0")
     cluster.maca = (stage_maca(cluster.payloads, "2.32.0"),)
+    cluster.has_cards("MXC500")
     async with cluster.process():
         await until(lambda: cluster.server.labels(NODE).get(names.MACA_READY) == "true")
         assert cluster.runs("2.32.0")
@@ -194,9 +213,41 @@ async def test_a_bare_node_gets_driver_and_maca_in_this_order_and_gives_all_back
         cluster.server.change(NODE, {"metadata": {"annotations": {names.REMOVE: "true"}}})
         await until(lambda: cluster.maca_state is not None and cluster.maca_state.phase is Phase.REMOVED)
         await until(lambda: cluster.state is not None and cluster.state.phase is Phase.REMOVED)
-    assert cluster.server.labels(NODE) == {names.RUNTIME_READY: "true"}
+    assert cluster.server.labels(NODE) == {names.RUNTIME_READY: "true", LABEL_PRODUCT: "MXC500"}
     assert list((cluster.host / "opt").iterdir()) == []
     assert not (cluster.host / "var/lib/metax/driver-manager").exists()
+
+
+async def test_of_two_products_in_one_version_a_node_gets_the_mxmaca_of_its_cards(cluster: Cluster) -> None:
+    cluster.stage("2.32.0")
+    n100 = stage_maca(cluster.payloads, "3.0.0", "reg/cloud/maca-n100:3.0.0", says="for N100")
+    c500 = stage_maca(cluster.payloads, "3.0.0", "reg/cloud/mxc500-maca:3.0.0", says="for C500")
+    cluster.maca = (n100, c500)
+    async with cluster.process():
+        await until(lambda: cluster.maca_is(Phase.WAITING, "maca-product-unknown", ready=False))
+        assert not (cluster.host / "opt/maca").exists()
+        cluster.has_cards("MXC550")
+        await until(lambda: cluster.maca_is(Phase.READY, "", ready=True))
+        assert (cluster.host / "opt/maca/lib/libmaca.so").read_text() == "for C500"
+        cluster.has_cards(None)
+        await until(lambda: cluster.maca_is(Phase.WAITING, "maca-product-unknown", ready=True))
+        state = cluster.maca_state
+        assert state is not None
+        assert state.versions == ("3.0.0",), "what is there stays, and stays ready"
+    assert "maca-product-unknown" not in str(cluster.events())
+
+
+async def test_a_node_whose_cards_no_image_is_for_says_so_and_is_not_ready(cluster: Cluster) -> None:
+    cluster.stage("2.32.0")
+    cluster.maca = (stage_maca(cluster.payloads, "3.0.0"),)
+    cluster.has_cards("MXN100")
+    async with cluster.process():
+        await until(lambda: cluster.maca_is(Phase.FAILED, "maca-no-image", ready=False))
+        await until(lambda: "MacaFailed" in {reason for _, reason, _ in cluster.events()})
+    state = cluster.maca_state
+    assert state is not None
+    assert "maca-c500:3.0.0" in state.why
+    assert not (cluster.host / "opt/maca").exists()
 
 
 async def test_an_upgrade_waits_for_its_turn_and_its_pods_and_one_that_fails_is_rolled_back(

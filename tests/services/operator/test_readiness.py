@@ -40,7 +40,7 @@ WITH_MACA = read_spec(
         "spec": {
             "driver": {"deployPolicy": "Never"},
             "image": {"registry": "r.example"},
-            "maca": {"payload": {"images": ["m:1"]}},
+            "maca": {"payload": {"images": ["maca-native:1"]}},
         }
     }
 )

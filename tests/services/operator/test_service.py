@@ -202,9 +202,13 @@ async def test_a_changed_spec_changes_the_parts_and_what_is_not_wanted_any_more_
         await scene.ask_for(PAYLOADS)
         async with operator_on(scene):
             payloads = await scene.daemon_set("payloads")
-            assert len(payloads["spec"]["template"]["spec"]["containers"]) == 2
+            assert len(payloads["spec"]["template"]["spec"]["containers"]) == 1
+            assert (
+                len((await scene.daemon_set("payloads-c500"))["spec"]["template"]["spec"]["containers"]) == 1
+            )
             await scene.edit({"driver": {"deployPolicy": "Never"}, "maca": {"payload": {"images": []}}})
-            await scene.cluster.until("daemonsets", "metax-payloads", lambda seen: not seen)
+            for name in ("metax-payloads", "metax-payloads-c500"):
+                await scene.cluster.until("daemonsets", name, lambda seen: not seen)
             status = await scene.status(lambda status: part(status, "payloads")[0] is PartState.IGNORED)
             assert part(status, "payloads")[1] == "the spec names no payload"
             assert "EditPutBack" not in [reason for reason, _ in await scene.events()]

@@ -73,7 +73,7 @@ def test_the_budget_lets_one_node_at_least_go_and_never_more_than_is_written(
             id="no-registry",
         ),
         pytest.param(
-            {"driver": NEVER, "maca": {"payload": {"images": ["m:1"]}}},
+            {"driver": NEVER, "maca": {"payload": {"images": ["maca-c500:1"]}}},
             "neither maca.payload.registry nor image.registry says where the payload comes from; "
             "write DOMAIN/PROJECT there",
             id="no-registry-of-maca",
@@ -88,6 +88,26 @@ def test_the_budget_lets_one_node_at_least_go_and_never_more_than_is_written(
             {"image": REGISTRY, "driver": NEVER, "maca": {"payload": {"images": ["m:1", "m:1"]}}},
             "maca.payload.images has 'm:1' twice; write it once",
             id="twice",
+        ),
+        pytest.param(
+            {"image": REGISTRY, "driver": NEVER, "maca": {"payload": {"images": ["maca-x900:1"]}}},
+            "maca.payload.images has 'maca-x900:1', whose name says no product that is known, so it is for no node: "
+            "it is maca-PRODUCT:TAG or mxPRODUCT-maca:TAG with PRODUCT one of c280, c290, c500, c500x, c550, c588, "
+            "c600, n100, n100e, n100v, n260, or maca-native:TAG for an image that serves all of them; give the image "
+            "such a name in the registry",
+            id="maca-of-an-unknown-product",
+        ),
+        pytest.param(
+            {
+                "image": REGISTRY,
+                "driver": NEVER,
+                "maca": {
+                    "payload": {"images": ["maca-c500:2.23-ubuntu18.04-amd64", "mxc500-maca:2.23-amd64"]}
+                },
+            },
+            "maca.payload.images has 'maca-c500:2.23-ubuntu18.04-amd64' and 'mxc500-maca:2.23-amd64', which both bring "
+            "MXMACA 2.23 for c500, and a node has one folder for a version; leave one out",
+            id="two-maca-of-one-product-and-version",
         ),
         pytest.param(
             {"driver": {"deploy": False}, "maca": {"payload": {"images": ["m:1"]}}},

@@ -33,6 +33,7 @@ from tangram.services.driver_manager.maca import Cleanup, MacaSettings
 from tangram.services.driver_manager.service import COMPONENT, Settings, serve
 from tangram.services.driver_manager.signing import checks_with
 from tangram.units.ids import IdError, namespace
+from tangram.vendors.metax.maca_images import MacaImage, known_products, read_maca_image
 from tangram.wire.errors import WireError
 from tangram.wire.operator.names import PAYLOADS
 from tangram.wire.operator.policies import ALSO, DeployPolicy, read_deploy_policy
@@ -66,7 +67,7 @@ def driver_manager(
             metavar="IMAGE",
             negative="",
             show_default=False,
-            help="An image with MXMACA; may be given several times, the first is the usual one.",
+            help="An image with MXMACA; may be given several times, the first for the node's cards is the usual one.",
         ),
     ] = None,
     maca_cleanup: Annotated[
@@ -129,7 +130,7 @@ def driver_manager(
         policy=policy,
         maca=MacaSettings(
             payloads=_payloads(payloads, host),
-            images=tuple(_image(image, "--maca-payload") for image in maca_payload or ()),
+            images=tuple(map(_maca_image, maca_payload or ())),
             driver_image=driver_payload,
             cleanup=_cleanup(maca_cleanup),
             keep=_keep(maca_keep),
@@ -212,6 +213,17 @@ def _image(text: str, option: str) -> str:
             "cr.metax-tech.com/cloud/driver-image:2.32.0."
         )
     return text
+
+
+def _maca_image(text: str) -> MacaImage:
+    found = read_maca_image(_image(text, "--maca-payload"))
+    if found is None:
+        raise InputError(
+            f"--maca-payload is {text!r:.120}, whose name says no product that is known: it is "
+            f"maca-PRODUCT:TAG or mxPRODUCT-maca:TAG with PRODUCT one of {', '.join(known_products())}, or "
+            "maca-native:TAG for every product; give the image such a name in the registry."
+        )
+    return found
 
 
 def _payloads(folder: Path | None, host: Path) -> Path:

@@ -50,7 +50,8 @@ As the operator runs it on every node with MetaX cards:
     --deploy-policy IfNotPresent \\
     --driver-payload cr.metax-tech.com/cloud/driver-image:2.32.0
 
-With the host's own driver, and two versions of MXMACA side by side:
+With the host's own driver, and two versions of MXMACA side by side, on a
+node that gpu-label has labelled with its product:
   tangram driver-manager --host-root /host --deploy-policy Never \\
     --maca-payload reg/maca-c500:2.32.0 --maca-payload reg/maca-c500:2.31.0
 

@@ -1,9 +1,9 @@
 """MXMACA on the host: one folder for each payload, side by side, and a link to the one that is usual.
 
-The first payload named is the usual one. What the host itself has under /opt/maca, a folder or a link of its own, stays
-as it is, and so do its own folders: whoever installed MXMACA by hand chose it. Folders of ours that no payload names
-any more go by the clean-up policy, and never while anybody uses them: a container has the folder mounted that the link
-led to when it was started.
+The first payload that is for this node (`maca_choosing`) is the usual one. What the host itself has under /opt/maca, a
+folder or a link of its own, stays as it is, and so do its own folders: whoever installed MXMACA by hand chose it.
+Folders of ours that no payload names any more go by the clean-up policy, and never while anybody uses them: a container
+has the folder mounted that the link led to when it was started.
 
 Everything here blocks and belongs on a thread. It keeps no journal: a folder is whole or not there, and so is a link.
 """
@@ -37,6 +37,7 @@ from tangram.services.driver_manager.unpacking import (
     unpoint,
 )
 from tangram.services.driver_manager.versions import version_key
+from tangram.vendors.metax.maca_images import MacaImage
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import MacaState, Phase
 from tangram.wire.operator.payloads import PayloadKind, payload_folder
@@ -54,16 +55,12 @@ class Cleanup(StrEnum):
 
 class MacaSettings(msgspec.Struct, frozen=True, kw_only=True):
     payloads: Path
-    images: tuple[str, ...] = ()
+    images: tuple[MacaImage, ...] = ()
+    """For all nodes of the release."""
     driver_image: str = ""
     """The payload of the driver lies beside those of MXMACA."""
     cleanup: Cleanup = Cleanup.NEVER
     keep: int = 5
-
-    @property
-    def folders(self) -> frozenset[str]:
-        """Of the payloads that are named."""
-        return frozenset(map(payload_folder, filter(None, (*self.images, self.driver_image))))
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,17 +97,17 @@ class Maca:
         except OSError as error:
             raise problem_of_files(error, f"what was left half done in {OPT} cannot be removed") from error
 
-    def look(self) -> tuple[_Found, ...]:
-        """Every payload that is named, in its order. Raises `ProblemError`."""
+    def look(self, images: Sequence[str]) -> tuple[_Found, ...]:
+        """The payloads of these images, in their order. Raises `ProblemError`."""
         try:
-            return self._look()
+            return self._look(images)
         except OSError as error:
             raise problem_of_files(error, f"MXMACA in {OPT} cannot be looked at") from error
 
-    def _look(self) -> tuple[_Found, ...]:
+    def _look(self, images: Sequence[str]) -> tuple[_Found, ...]:
         there = installed_in(self._disk, _MACA)
         found: list[_Found] = []
-        for image in self._settings.images:
+        for image in images:
             one = self._find(image, there)
             if one.version and any(other.version == one.version for other in found):
                 why = (
@@ -180,7 +177,8 @@ class Maca:
             unpoint(self._disk, _MACA)
         self._clean_up({one.version for one in found})
         if all(one.is_there for one in found):
-            remove_old(self._settings.payloads, self._settings.folders, time.time())
+            wanted = filter(None, (*(one.image for one in found), self._settings.driver_image))
+            remove_old(self._settings.payloads, frozenset(map(payload_folder, wanted)), time.time())
         link = link_state(self._disk, _MACA)
         problems = [one.problem for one in found if one.problem is not None and not one.is_there]
         remarks = [one.problem for one in found if one.problem is not None and one.is_there]

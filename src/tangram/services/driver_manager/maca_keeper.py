@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
+import msgspec
+
 from tangram.daemon.background import in_background
 from tangram.drivers.modules.protocol import LoaderError
 from tangram.kube.errors import ApiError, ApiUnreachable
 from tangram.kubelet.news import News
 from tangram.services.driver_manager.maca import Maca, Outcome
+from tangram.services.driver_manager.maca_choosing import UNKNOWN
 from tangram.services.driver_manager.manager import Background
 from tangram.services.driver_manager.own_node import OwnNode
 from tangram.services.driver_manager.problems import Problem, ProblemError
@@ -22,6 +25,8 @@ LOOK_S: Final = 5.0
 REST_S: Final = 15.0
 FIRST_RETRY_S: Final = 30.0
 LONGEST_RETRY_S: Final = 1800.0
+
+_NO_DRIVER: Final = Problem("driver-not-ready", "MXMACA follows when a driver runs on this node")
 
 log = logging.getLogger("tangram.driver-manager")
 
@@ -41,6 +46,7 @@ class MacaKeeper:
         telling: Telling,
         *,
         driver_runs: Callable[[], bool],
+        images: Callable[[], tuple[str, ...] | Problem],
         background: Background = in_background,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -49,6 +55,7 @@ class MacaKeeper:
         self._reporter = reporter
         self._telling = telling
         self._driver_runs = driver_runs
+        self._images = images
         self._background = background
         self._clock = clock
         self._news = News()
@@ -89,14 +96,17 @@ class MacaKeeper:
         if not self._tidied:
             await self._background(self._maca.tidy, "tidying-maca")
             self._tidied = True
-        found = await self._background(self._maca.look, "looking-at-maca")
+        images = self._images()
+        if isinstance(images, Problem):
+            await self._without_images(images)
+            self._said = ""
+            return LOOK_S
+        found = await self._background(lambda: self._maca.look(images), "looking-at-maca")
         staged = self._maca.missing(found)
         waits = staged is not None and not self._driver_runs()
         may_try = staged is not None and not waits and self._clock() >= self._retry_at
-        if waits:
-            trouble = Problem("driver-not-ready", "MXMACA follows when a driver runs on this node")
-        else:
-            trouble = self._trouble if staged is not None and not may_try else None
+        failed = self._trouble if staged is not None and not may_try else None
+        trouble = _NO_DRIVER if waits else failed
         outcome = await self._background(lambda: self._maca.settle(found, trouble), "linking-maca")
         if waits:
             outcome = _in_phase(outcome, Phase.WAITING)
@@ -114,6 +124,19 @@ class MacaKeeper:
         else:
             self._trouble, self._pause = None, FIRST_RETRY_S
         return 0.0
+
+    async def _without_images(self, why: Problem) -> None:
+        """What is installed stays. Where the cards are not known it also stays ready, if the node says that it is."""
+        waits = why.code == UNKNOWN
+        if waits and not self._driver_runs():
+            why = _NO_DRIVER
+        before = self._own.maca or MacaState(phase=Phase.WAITING)
+        phase = Phase.WAITING if waits else Phase.FAILED
+        state = msgspec.structs.replace(before, phase=phase, code=why.code, why=why.why)
+        await self._reporter.tell_maca(state, ready=waits and self._own.maca_ready)
+        # gpu-label follows the driver within seconds: that is no news.
+        if why.code != UNKNOWN:
+            self._telling.maca(state)
 
     async def _tell(self, outcome: Outcome) -> None:
         await self._reporter.tell_maca(outcome.state, ready=outcome.ready)

@@ -11,6 +11,7 @@ from tangram.kube.objects import older
 from tangram.units.ids import NodeName
 from tangram.wire import loose
 from tangram.wire.operator import names
+from tangram.wire.operator.node_states import MacaState, state_of
 
 OFFERS: Final = ("metax-tech.com/gpu", "metax-tech.com/sgpu", "metax-tech.com/vfio-gpu")
 """What a kubelet gives out for a device plugin. Other amounts of a node are written by others and stay."""
@@ -34,6 +35,14 @@ class OwnNode:
     @property
     def runtime_ready(self) -> bool:
         return self.labels.get(names.RUNTIME_READY) == TRUE
+
+    @property
+    def maca_ready(self) -> bool:
+        return self.labels.get(names.MACA_READY) == TRUE
+
+    @property
+    def maca(self) -> MacaState | None:
+        return state_of(MacaState, dict(self.annotations), names.MACA_STATE)
 
     @property
     def withdrawn(self) -> bool:

@@ -28,6 +28,7 @@ from tangram.services.driver_manager.facts import Wish
 from tangram.services.driver_manager.in_use import user_of
 from tangram.services.driver_manager.looking import Looker, Opening, boot_id
 from tangram.services.driver_manager.maca import Maca, MacaSettings
+from tangram.services.driver_manager.maca_choosing import choose_images
 from tangram.services.driver_manager.maca_keeper import MacaKeeper
 from tangram.services.driver_manager.manager import Manager
 from tangram.services.driver_manager.metrics import Metrics
@@ -123,6 +124,7 @@ async def serve(
             reporter,
             telling,
             driver_runs=lambda: manager.decision is not None and manager.decision.is_ready,
+            images=lambda: choose_images(settings.maca.images, own.labels, platform.machine()),
         )
         parts += [manager.due, keeper.due, telling.before]
         informer = Informer(

@@ -51,7 +51,7 @@ _OF_OUR_DOMAIN: Final[Mapping[str, str]] = {
     INVENTORY: DEVICE,
     OWNER: SCHEDULER,
     **dict.fromkeys(mthreads_labels.OURS, LABEL),
-    **dict.fromkeys((names.MANAGED, *names.OPERATOR_ANNOTATIONS), OPERATOR),
+    **dict.fromkeys((*names.OPERATOR_LABELS, *names.OPERATOR_ANNOTATIONS), OPERATOR),
     **dict.fromkeys(names.DRIVER_MANAGER_ANNOTATIONS, DRIVER_MANAGER),
     **dict.fromkeys(names.RUNTIME_ANNOTATIONS, RUNTIME),
 }

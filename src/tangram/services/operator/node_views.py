@@ -45,7 +45,7 @@ _GIVEN: Final = (
 _MIRROR: Final = "kubernetes.io/config.mirror"
 
 OUR_LABELS: Final = frozenset(
-    {names.MANAGED, *names.DRIVER_MANAGER_LABELS, *names.RUNTIME_LABELS, *metax_labels.OURS}
+    {*names.OPERATOR_LABELS, *names.DRIVER_MANAGER_LABELS, *names.RUNTIME_LABELS, *metax_labels.OURS}
 )
 OUR_ANNOTATIONS: Final = frozenset(
     {*names.OPERATOR_ANNOTATIONS, *names.DRIVER_MANAGER_ANNOTATIONS, *names.RUNTIME_ANNOTATIONS}

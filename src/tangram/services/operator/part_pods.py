@@ -51,7 +51,7 @@ def part_pod(pod: Mapping[str, Any]) -> PartPod | None:
     if any(labels.get(key) != value for key, value in _OWN.items()) or metadata.get("deletionTimestamp"):
         return None
     status = loose.members(pod.get("status"))
-    name, part = loose.text(metadata.get("name")), labels.get(COMPONENT, "")
+    name, part = loose.text(metadata.get("name")), payloads.part_of(labels.get(COMPONENT, ""))
     node = loose.text(loose.members(pod.get("spec")).get("nodeName"))
     return PartPod(
         part=part,

@@ -126,15 +126,15 @@ def _part(part: Part, world: World, found: Sequence[Standing], words: Sequence[s
     trouble = world.troubles.get(part.name, "")
     if trouble:
         return PartStatus(name=part.name, state=PartState.ERROR, message=trouble)
-    (wanted,) = part.make(world.spec, world.site)
-    live = world.live.get(name_of(wanted))
-    if live is None:
+    wanted = part.make(world.spec, world.site)
+    live = [thing for thing in map(world.live.get, map(name_of, wanted)) if thing is not None]
+    if len(live) < len(wanted):
         return PartStatus(name=part.name, state=PartState.NOT_READY, message="not in the cluster yet")
-    if wanted["kind"] != "DaemonSet":
+    if any(thing["kind"] != "DaemonSet" for thing in wanted):
         return PartStatus(name=part.name, state=PartState.READY)
     if part.name == gpu_device.NAME:
         return _offering(found, words)
-    return _daemon_set(part, live, world, found, words)
+    return _daemon_sets(part, live, world, found, words)
 
 
 def _offering(found: Sequence[Standing], words: Sequence[str]) -> PartStatus:
@@ -149,21 +149,21 @@ def _offering(found: Sequence[Standing], words: Sequence[str]) -> PartStatus:
     return PartStatus(name=gpu_device.NAME, state=state, message=message, wanted=len(due), ready=ready)
 
 
-def _daemon_set(
-    part: Part, live: Object, world: World, found: Sequence[Standing], words: Sequence[str]
+def _daemon_sets(
+    part: Part, live: Sequence[Object], world: World, found: Sequence[Standing], words: Sequence[str]
 ) -> PartStatus:
-    status = loose.members(live.get("status"))
+    """By the pods of all of them: a node may have several pods of a part."""
 
     def number(field: str) -> int:
-        return loose.integer(status.get(field)) or 0
+        return sum(_number(thing, field) for thing in live)
 
-    wanted, ready = number("desiredNumberScheduled"), number("numberReady")
-    due = wanted - _out_of_reach(part, world)
-    generation = loose.integer(loose.members(live.get("metadata")).get("generation")) or 0
+    scheduled, running = number("desiredNumberScheduled"), number("numberReady")
+    wanted, ready = (scheduled, running) if len(live) == 1 else _nodes_of(part, world)
+    due = scheduled - _out_of_reach(part, world)
     message = ""
-    if number("observedGeneration") < generation or number("updatedNumberScheduled") < due:
+    if any(map(_is_unobserved, live)) or number("updatedNumberScheduled") < due:
         message = next(iter(words), "is being rolled out")
-    elif ready < due:
+    elif running < due:
         message = next(iter(words), f"ready on {ready} of {wanted} nodes")
     else:
         # What it does, as the nodes tell; one that is being upgraded is told elsewhere.
@@ -175,6 +175,22 @@ def _daemon_set(
         ready = min(ready, _done(part, world)) if part.name in _LABELS else ready
     state = PartState.NOT_READY if message else PartState.READY
     return PartStatus(name=part.name, state=state, message=message, wanted=wanted, ready=ready)
+
+
+def _number(live: Object, field: str) -> int:
+    return loose.integer(loose.members(live.get("status")).get(field)) or 0
+
+
+def _is_unobserved(live: Object) -> bool:
+    generation = loose.integer(loose.members(live.get("metadata")).get("generation")) or 0
+    return _number(live, "observedGeneration") < generation
+
+
+def _nodes_of(part: Part, world: World) -> tuple[int, int]:
+    """How many nodes have pods of a part, and on how many all of them are ready."""
+    pods = [pod for pod in world.pods if pod.part == part.name and pod.node]
+    nodes = {pod.node for pod in pods}
+    return len(nodes), len(nodes - {pod.node for pod in pods if not pod.ready})
 
 
 def _out_of_reach(part: Part, world: World) -> int:

@@ -34,6 +34,7 @@ from tangram.services.operator.parts.pods import MANAGER, Site
 from tangram.services.operator.readiness import World, judge
 from tangram.services.operator.remover import Remover
 from tangram.services.operator.upgrader import Upgrader
+from tangram.vendors.metax.maca_images import read_maca_image
 from tangram.wire import loose
 from tangram.wire.errors import WireError
 from tangram.wire.operator.names import API_VERSION, FINALIZER, KIND, OBJECT
@@ -191,7 +192,7 @@ class Operator:
         troubles = await keep_parts(
             self._applier, spec, site, self.copies.live(), {DEVICE_CONFIG.name: unread if matters else ""}
         )
-        unmarked = await self._mark()
+        unmarked = await self._mark(spec)
         upgrade, failed = await self._upgrade(spec)
         pods = self.copies.part_pods()
         world = World(
@@ -212,9 +213,10 @@ class Operator:
         if error is not None:
             raise error
 
-    async def _mark(self) -> ApiError | ApiUnreachable | None:
+    async def _mark(self, spec: Spec) -> ApiError | ApiUnreachable | None:
         refused: ApiError | None = None
-        for node, patch in self._marks.due(marking.changes(self.copies.nodes.objects.values())):
+        images = [found for found in map(read_maca_image, spec.maca_images) if found is not None]
+        for node, patch in self._marks.due(marking.changes(self.copies.nodes.objects.values(), images)):
             if not self.election.held:
                 return None
             try:
@@ -226,10 +228,11 @@ class Operator:
                 if error.status not in (CONFLICT, NOT_FOUND):
                     refused = refused or error
             else:
-                managed = next(iter(patch["metadata"]["labels"].values())) is not None
-                _log.info(
-                    "node %s %s", node, "is managed from now on" if managed else "is not managed any more"
-                )
+                managed = marking.is_managed(patch)
+                if managed is not None:
+                    _log.info(
+                        "node %s %s", node, "is managed from now on" if managed else "is not managed any more"
+                    )
                 self._marks.done(node)
         return refused
 

@@ -34,6 +34,11 @@ MANAGED: Final = "tangram.dev/metax.managed"
 
 Not `gpu.installed`: gpu-label takes that off while a node is cordoned, which is just when the driver is worked on.
 """
+MACA_PRODUCT: Final = "tangram.dev/maca.product"
+"""Written by the operator where MXMACA images are per product: `c500` on nodes that get images for C500.
+
+It outlives the label of gpu-label that it follows, for the same reason as `MANAGED`.
+"""
 RUNTIME_READY: Final = "metax-tech.com/runtime.ready"
 """Written by container-runtime."""
 DRIVER_READY: Final = "metax-tech.com/driver.ready"
@@ -60,6 +65,7 @@ REMOVE: Final = "tangram.dev/operator.remove"
 REMOVE_ASKED: Final = "tangram.dev/operator.remove-asked"
 """The operator: when it first asked, so that the next leader does not wait for a silent node all over again."""
 
+OPERATOR_LABELS: Final = (MANAGED, MACA_PRODUCT)
 OPERATOR_ANNOTATIONS: Final = (TURN, UPGRADE, REMOVE, REMOVE_ASKED)
 DRIVER_MANAGER_ANNOTATIONS: Final = (DRIVER_STATE, MACA_STATE)
 DRIVER_MANAGER_LABELS: Final = (DRIVER_READY, DRIVER_MODE, MACA_READY)

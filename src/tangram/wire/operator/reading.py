@@ -9,7 +9,7 @@ to what it read last, and says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +17,7 @@ import msgspec
 from tangram.units.durations import parse_duration
 from tangram.units.ids import NodeName
 from tangram.units.refusal import UnitError
+from tangram.vendors.metax.maca_images import MacaImage, known_products, read_maca_image
 from tangram.wire import loose
 from tangram.wire.device_config import (
     KEYS,
@@ -220,6 +221,29 @@ def _check_maca(spec: Spec) -> None:
     twice = next((image for number, image in enumerate(images) if image in images[:number]), None)
     if twice is not None:
         raise _refusal(f"maca.payload.images has {shown(twice)} twice; write it once")
+    _check_maca_products(images)
+
+
+def _check_maca_products(images: Sequence[str]) -> None:
+    """What no node can tell apart: an image for nobody knows whom, and two that a node would have in one folder."""
+    read: list[MacaImage] = []
+    for image in images:
+        found = read_maca_image(image)
+        if found is None:
+            raise _refusal(
+                f"maca.payload.images has {shown(image)}, whose name says no product that is known, so it is for no "
+                "node: it is maca-PRODUCT:TAG or mxPRODUCT-maca:TAG with PRODUCT one of "
+                f"{', '.join(known_products())}, or maca-native:TAG for an image that serves all of them; give the "
+                "image such a name in the registry"
+            )
+        other = next((each for each in read if each.is_twice(found)), None)
+        if other is not None:
+            raise _refusal(
+                f"maca.payload.images has {shown(other.image)} and {shown(image)}, which both bring MXMACA "
+                f"{found.version} for {found.product or other.product or 'every product'}, and a node has one folder "
+                "for a version; leave one out"
+            )
+        read.append(found)
 
 
 def _check_registries(spec: Spec) -> None:

@@ -16,7 +16,7 @@ FULL: dict[str, Any] = {
     "image": {"registry": "registry.example/gpu"},
     "driver": {"payload": {"version": "2.32.0"}, "publicKeySecret": "key", "loader": "simulated:unix:/x"},
     "maca": {
-        "payload": {"images": ["m:1", "m:2"]},
+        "payload": {"images": ["maca-c500:1", "maca-native:2"]},
         "cleanupConfig": {"cleanupPolicy": "OlderVersionFirst", "threshold": 2},
     },
     "runtime": {"config": {"cdiMode": "env", "engine": "cri-o"}},
@@ -58,7 +58,7 @@ def test_the_payload_program_takes_its_arguments() -> None:
     flags = {f"--{name}" for name in re.findall(r'options\.(?:String|Bool)\("([a-z]+)"', source)}
     commands = set(re.findall(r'case "([a-z-]+)"', source))
     tools = [each for each in containers(FULL) if each["command"] != ["tangram"]]
-    assert len(tools) == 4
+    assert len(tools) == 5, "two DaemonSets, each with the program's own container"
     for each in tools:
         assert each["args"][0] in commands
         assert {word for word in each["args"] if word.startswith("--")} <= flags

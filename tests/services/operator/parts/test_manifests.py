@@ -10,10 +10,16 @@ from builders.charts.cases import EXTENSIONS, case_named
 from builders.charts.goldens import objects_of
 from builders.charts.reading import of_kind
 from tangram.services.operator.parts import gpu_device, gpu_label
-from tangram.services.operator.parts.catalogue import PARTS, Part
+from tangram.services.operator.parts.catalogue import PARTS, PAYLOADS, Part
 from tangram.services.operator.parts.pods import MANAGED_BY, MANAGER, Object, Site
 from tangram.wire.metax_labels import INSTALLED
-from tangram.wire.operator.names import DRIVER_READY, MACA_READY, MANAGED, RUNTIME_READY
+from tangram.wire.operator.names import (
+    DRIVER_READY,
+    MACA_PRODUCT,
+    MACA_READY,
+    MANAGED,
+    RUNTIME_READY,
+)
 from tangram.wire.operator.payloads import payload_folder
 from tangram.wire.operator.reading import read_spec
 from tangram.wire.operator.spec import Spec
@@ -83,7 +89,7 @@ def test_no_two_parts_make_the_same_object() -> None:
         for part in PARTS
         for each in made(part, FULL)
     ]
-    assert len(found) == len(set(found)) == 8
+    assert len(found) == len(set(found)) == 9
 
 
 # ---- the same pods as the charts make without an operator
@@ -189,17 +195,68 @@ def test_what_works_on_the_host_runs_on_managed_nodes_also_while_they_are_cordon
     for part in PARTS:
         for each in made(part, FULL):
             if each["kind"] == "DaemonSet" and part.name not in (gpu_label.NAME, gpu_device.NAME):
-                assert pod(each)["nodeSelector"] == {MANAGED: "true"}
+                wanted = {MANAGED: "true"}
+                if each["metadata"]["name"] == "metax-payloads-c500":
+                    wanted[MACA_PRODUCT] = "c500"
+                assert pod(each)["nodeSelector"] == wanted
                 assert pod(each)["tolerations"] == [{"operator": "Exists"}]
 
 
 def test_every_payload_has_a_container_with_its_own_folder() -> None:
-    part = next(each for each in PARTS if each.name == "payloads")
-    containers: list[dict[str, Any]] = pod(daemon_set(part, FULL))["containers"]
+    found = made(PAYLOADS, FULL)
+    containers: list[dict[str, Any]] = [each for thing in found for each in pod(thing)["containers"]]
     images = (FULL.driver_image, *FULL.maca_images)
     assert tuple(each["image"] for each in containers) == images
     assert [each["args"][8] for each in containers] == [payload_folder(image) for image in images]
-    assert made(part, NEVER) == (), "nothing to stage"
+    assert made(PAYLOADS, NEVER) == (), "nothing to stage"
+
+
+def test_a_node_pulls_the_mxmaca_of_its_product_and_architecture_and_no_other() -> None:
+    images = [
+        "maca-c500:2.23.0.4-ubuntu18.04-amd64",
+        "mxn100-maca:2.23.0.4-ubuntu20.04-amd64",
+        "maca-c500:2.18.0.3-ubuntu18.04-amd64",
+        "maca-c500:2.23.0.4-ubuntu18.04-arm64",
+        "maca-native:2.32.0",
+    ]
+    spec = read_spec(
+        {
+            "spec": {
+                "image": {"registry": "r.example/gpu"},
+                "driver": {"deployPolicy": "Never"},
+                "maca": {"payload": {"images": images}},
+            }
+        }
+    )
+    found = {thing["metadata"]["name"]: thing for thing in made(PAYLOADS, spec)}
+    arch = "kubernetes.io/arch"
+    assert {name: pod(thing)["nodeSelector"] for name, thing in found.items()} == {
+        "metax-payloads": {MANAGED: "true"},
+        "metax-payloads-c500-amd64": {MANAGED: "true", MACA_PRODUCT: "c500", arch: "amd64"},
+        "metax-payloads-c500-arm64": {MANAGED: "true", MACA_PRODUCT: "c500", arch: "arm64"},
+        "metax-payloads-n100-amd64": {MANAGED: "true", MACA_PRODUCT: "n100", arch: "amd64"},
+    }
+    staged = {
+        name: [each["image"].removeprefix("r.example/gpu/") for each in pod(thing)["containers"]]
+        for name, thing in found.items()
+    }
+    assert staged == {
+        "metax-payloads": [images[4]],
+        "metax-payloads-c500-amd64": [images[0], images[2]],
+        "metax-payloads-c500-arm64": [images[3]],
+        "metax-payloads-n100-amd64": [images[1]],
+    }
+
+
+def test_no_daemon_set_of_payloads_selects_the_pods_of_another() -> None:
+    found = made(PAYLOADS, FULL)
+    assert len(found) == 2
+    for mine in found:
+        matched = mine["spec"]["selector"]["matchLabels"].items()
+        selected = [
+            each for each in found if matched <= each["spec"]["template"]["metadata"]["labels"].items()
+        ]
+        assert selected == [mine]
 
 
 def test_a_simulation_is_reached_where_drivers_are_changed() -> None:

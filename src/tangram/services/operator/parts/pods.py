@@ -81,8 +81,12 @@ def labels(part: str, site: Site) -> dict[str, str]:
     }
 
 
-def daemon_set(part: str, spec: Spec, site: Site, pod: Pod) -> Object:
-    """A pod of the part on every node that it selects, whatever keeps other pods away from there."""
+def daemon_set(part: str, spec: Spec, site: Site, pod: Pod, group: str = "") -> Object:
+    """A pod of the part on every node that it selects, whatever keeps other pods away from there.
+
+    A part may have several, each with a group of nodes; their pods must not be those of one another's selectors.
+    """
+    own = f"{part}-{group}" if group else part
     inner: Object = {
         "serviceAccountName": name_of(part),
         **({"imagePullSecrets": secrets} if (secrets := _pull_secrets(spec)) else {}),
@@ -99,12 +103,12 @@ def daemon_set(part: str, spec: Spec, site: Site, pod: Pod) -> Object:
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": {"name": name_of(part), "namespace": site.namespace, "labels": labels(part, site)},
+        "metadata": {"name": name_of(own), "namespace": site.namespace, "labels": labels(part, site)},
         "spec": {
-            "selector": {"matchLabels": selector(part)},
+            "selector": {"matchLabels": selector(own)},
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": pod.at_once}},
             "template": {
-                "metadata": {"labels": {**selector(part), "hami.io/webhook": "ignore"}},
+                "metadata": {"labels": {**selector(own), "hami.io/webhook": "ignore"}},
                 "spec": inner,
             },
         },

@@ -151,6 +151,39 @@ def test_a_node_that_the_administrator_did_not_choose_is_not_waited_for() -> Non
     assert judgement(node("n1", {**ALL_READY, "pool": "a"}, cards="0"), spec=spec).state is State.DEPLOYING
 
 
+def test_payloads_are_ready_on_a_node_when_all_its_payload_pods_are() -> None:
+    """One DaemonSet brings the driver to both nodes, two more bring each the MXMACA of its product."""
+    spec = read_spec(
+        {
+            "spec": {
+                "image": {"registry": "r.example"},
+                "driver": {"payload": {"version": "2.32.0"}},
+                "maca": {"payload": {"images": ["maca-c500:3.0.0", "maca-n100:3.0.0"]}},
+            }
+        }
+    )
+    live = live_of(spec, 0)
+    counts = {"metax-payloads": (2, 2), "metax-payloads-c500": (1, 1), "metax-payloads-n100": (1, 0)}
+    for name, thing in live.items():
+        wanted, ready = counts.get(name.name, (2, 2))
+        numbers = {"desiredNumberScheduled": wanted, "numberReady": ready, "updatedNumberScheduled": wanted}
+        live[name] = {**thing, "status": {**thing["status"], **numbers}}
+    pods = [
+        pod("payloads", "n1"),
+        pod("payloads", "n2"),
+        pod("payloads-c500", "n1"),
+        pod("payloads-n100", "n2", ready=False),
+    ]
+    nodes = [node(name, {**ALL_READY, MACA_READY: "true"}) for name in ("n1", "n2")]
+    found = judgement(*nodes, spec=spec, pods=pods, live=live)
+    (told,) = [each for each in found.parts if each.name == "payloads"]
+    assert (told.state, told.ready, told.wanted) == (PartState.NOT_READY, 1, 2)
+    assert told.message == "ready on 1 of 2 nodes"
+    lost = {name: thing for name, thing in live.items() if name.name != "metax-payloads-n100"}
+    found = judgement(*nodes, spec=spec, pods=pods, live=lost)
+    assert part(found, "payloads") == (PartState.NOT_READY, "not in the cluster yet")
+
+
 def test_no_card_yet_is_well_too() -> None:
     found = judgement(node("cpu", {INSTALLED: "false"}))
     assert (found.state, found.message, found.complete) == (State.READY, "no node has MetaX cards yet", True)

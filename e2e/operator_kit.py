@@ -20,8 +20,9 @@ from shipping.image.building import REPOSITORY
 from tangram.wire.operator import names
 from testbed.api import ApiRefused, Object, path_of
 from testbed.cluster import Cluster, Finished
+from testbed.images.archive import architecture
 from testbed.images.payloads import driver_image, maca_image
-from testbed.manifests import SLEEP, container, is_running, pod
+from testbed.manifests import SLEEP, container, is_over, is_running, pod
 from testbed.options import Options
 
 NAMESPACE = "metax-operator"
@@ -30,7 +31,7 @@ REGISTRY = REPOSITORY.rpartition("/")[0]
 OLD, NEW = "2.32.0", "2.33.0"
 """Versions of the driver."""
 MACA = "3.0.0"
-MACA_IMAGE = f"maca-c500:{MACA}-ubuntu22.04-amd64"
+MACA_IMAGE = f"maca-c500:{MACA}-ubuntu22.04-{architecture()}"
 OBJECT = f"/apis/{names.API_VERSION}/{names.PLURAL}/{names.OBJECT}"
 BARE = "tangram: cards/v1\nmodule: none\ncards: [{product: C500, count: 2, sriov: on}]\n"
 PARTS = ("gpu-label", "container-runtime", "payloads", "driver-manager", "gpu-device")
@@ -54,6 +55,18 @@ def values(driver: str = OLD, **more: object) -> dict[str, Any]:
             place = place.setdefault(step, {})
         place[last] = value
     return made
+
+
+async def ctl(cluster: Cluster, node: str, *words: str) -> Object:
+    """Tell the simulated cards and kernel of a node something."""
+    socket = cluster.box.folder.of_room(node).run / "tangram" / "cards.sock"
+    running = await asyncio.create_subprocess_exec(
+        str(TANGRAM), "simulate-cards", "ctl", "--socket", str(socket), *words,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, errors = await running.communicate()
+    assert running.returncode == 0, errors.decode()
+    return json.loads(output)
 
 
 def driver_name(version: str) -> str:
@@ -112,15 +125,16 @@ class Operated:
         return sorted(mine, key=lambda one: one["spec"].get("nodeName", ""))
 
     async def ctl(self, node: str, *words: str) -> Object:
-        """Tell the simulated cards and kernel of a node something."""
-        socket = self.cluster.box.folder.of_room(node).run / "tangram" / "cards.sock"
-        running = await asyncio.create_subprocess_exec(
-            str(TANGRAM), "simulate-cards", "ctl", "--socket", str(socket), *words,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        output, errors = await running.communicate()
-        assert running.returncode == 0, errors.decode()
-        return json.loads(output)
+        return await ctl(self.cluster, node, *words)
+
+    async def seen_by(self, made: Object) -> str:
+        """What a pod that looks round has printed."""
+        name = made["metadata"]["name"]
+        await self.cluster.api.create(made)
+        await self.cluster.until_pod(name, is_over)
+        said = await self.cluster.pod_log(name)
+        await removed(self.cluster, name)
+        return said
 
     async def loaded(self, node: str) -> str:
         """The version of the driver that the kernel of a node has; empty for none."""
@@ -196,16 +210,16 @@ async def operated(
     shipped: Shipped,
     options: Options | None = None,
     *,
-    cards: str = BARE,
+    cards: str | Mapping[str, str] = BARE,
     drivers: Sequence[str] = (OLD, NEW),
 ) -> AsyncGenerator[Operated]:
-    """Nodes with cards and without anything else, and the images that a release needs."""
+    """Nodes with cards, by their name or all alike, and without anything else, and the images that a release needs."""
     async with Cluster.open(options or Options(nodes=3)) as cluster:
         await load(cluster, shipped)
         await cluster.load_image(*(driver_image(driver_name(version)) for version in drivers))
         await cluster.load_image(maca_image(maca_name(), version=MACA))
         for node in cluster.nodes:
-            await serve_cards(cluster, node, cards)
+            await serve_cards(cluster, node, cards if isinstance(cards, str) else cards[node.name])
         OPEN.append(cluster)
         try:
             yield Operated(cluster, shipped, Helm(cluster, release="metax-operator", namespace=NAMESPACE))

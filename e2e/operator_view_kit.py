@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import (
     DriverState,
+    MacaState,
     RuntimeState,
     Upgrade,
     UpgradePhase,
@@ -43,6 +44,10 @@ def _annotations(node: Object) -> dict[str, str]:
 
 def driver_state(node: Object) -> DriverState | None:
     return state_of(DriverState, _annotations(node), names.DRIVER_STATE)
+
+
+def maca_state(node: Object) -> MacaState | None:
+    return state_of(MacaState, _annotations(node), names.MACA_STATE)
 
 
 def runtime_state(node: Object) -> RuntimeState | None:

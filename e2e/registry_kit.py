@@ -5,6 +5,7 @@ machine of whoever runs the tests. It listens on this machine's loopback, or in 
 """
 
 import asyncio
+import base64
 import os
 import re
 import secrets
@@ -38,6 +39,11 @@ class Registry:
     authority: Path
     user: str
     word: str
+
+    @property
+    def login(self) -> str:
+        """What a request has as its header `Authorization`."""
+        return f"Basic {base64.b64encode(f'{self.user}:{self.word}'.encode()).decode()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from e2e.operator_kit import (
     Operated,
     looking_pod,
     operated,
-    removed,
     values,
 )
 from e2e.operator_view_kit import (
@@ -36,8 +35,7 @@ from e2e.operator_view_kit import (
 from e2e.release_kit import NodeLook, nodes_look
 from e2e.scheduling_kit import poll_until
 from tangram.wire.operator import names
-from testbed.api import Object, path_of
-from testbed.manifests import is_over
+from testbed.api import path_of
 from testbed.node import CONTAINERD_FILE
 from testbed.options import Options
 
@@ -110,16 +108,6 @@ async def plain(operator_release: Shipped) -> AsyncIterator[Story]:
         yield await begun(ready, values())
 
 
-async def seen_by(ready: Operated, made: Object) -> str:
-    """What a pod that looks round has printed."""
-    name = made["metadata"]["name"]
-    await ready.cluster.api.create(made)
-    await ready.cluster.until_pod(name, is_over)
-    said = await ready.cluster.pod_log(name)
-    await removed(ready.cluster, name)
-    return said
-
-
 # ---- three nodes
 
 
@@ -134,8 +122,8 @@ async def test_bare_nodes_become_gpu_nodes_in_the_right_order(story: Story) -> N
 
 
 async def test_a_container_with_a_card_sees_maca_and_the_driver_and_others_see_neither(story: Story) -> None:
-    assert await seen_by(story.ready, looking_pod("with-a-card", cards=1)) == WITH_A_CARD
-    assert await seen_by(story.ready, looking_pod("without")) == ""
+    assert await story.ready.seen_by(looking_pod("with-a-card", cards=1)) == WITH_A_CARD
+    assert await story.ready.seen_by(looking_pod("without")) == ""
 
 
 async def test_a_part_that_somebody_edits_or_deletes_is_as_wanted_again(story: Story) -> None:
@@ -203,8 +191,8 @@ async def test_without_cdi_the_runtime_metax_shows_maca_to_containers_with_cards
     state = runtime_state((await ready.nodes())["n1"])
     assert state is not None
     assert state.way == "wrapper"
-    assert await seen_by(ready, looking_pod("with-a-card", cards=1)) == WITH_A_CARD
-    assert await seen_by(ready, looking_pod("without")) == ""
+    assert await ready.seen_by(looking_pod("with-a-card", cards=1)) == WITH_A_CARD
+    assert await ready.seen_by(looking_pod("without")) == ""
     text = configurations(ready)["n1"].decode()
     for line in plain.configurations["n1"].decode().splitlines():
         if "default_runtime_name" not in line:

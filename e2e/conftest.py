@@ -21,6 +21,7 @@ from e2e.agent_view_kit import empty, kept
 from e2e.browser_kit import browsing
 from e2e.helm_kit import Shipped, ship
 from e2e.logs_kit import keep_logs
+from e2e.manual_kit import Released, release
 from e2e.metax_host_kit import left_out, refuse_missing_library
 from e2e.scheduler_kit import Placement, placing
 from e2e.scheduling_kit import Scheduling, extended
@@ -74,6 +75,13 @@ def operator_release(tmp_path_factory: pytest.TempPathFactory) -> Generator[Ship
     """Image and charts of the sources as they are, for the files that install the operator."""
     with pytest.MonkeyPatch.context() as patch:
         yield ship(tmp_path_factory.mktemp("operator-release"), patch)
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Generator[Released]:
+    """The bundle of the sources as they are, for the files that follow MetaX's manual."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield release(tmp_path_factory.mktemp("released"), patch)
 
 
 @pytest_asyncio.fixture(scope="module")

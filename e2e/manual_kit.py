@@ -15,11 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from builders.scheduler_manifests import KUBEADM, KUBEADM_IMAGE
+from e2e.image_kit import copy_sources
 from e2e.registry_kit import Registry
+from shipping.bundle.building import Bundle, bundle
+from shipping.image.building import Record, read_record
 from shipping.image.downloads import one_program
 from shipping.image.platforms import of_this_machine
 from shipping.image.progress import Progress
+from shipping.image.project import read_project
 from testbed.api import Object, path_of
 from testbed.box import REPOSITORY
 from testbed.cluster import SCHEDULER, Cluster
@@ -28,6 +34,7 @@ from testbed.images import program_image
 from testbed.manifests import is_running
 
 SCRIPTS = REPOSITORY / "tests" / "data" / "manual"
+OPERATOR_SCRIPTS = REPOSITORY / "tests" / "data" / "manual-operator"
 PROJECT = "cloud"
 MANAGEMENT, WORKER = "n1", "n2"
 MANIFESTS = "/etc/kubernetes/manifests"
@@ -38,6 +45,26 @@ STATIC_PODS = {"staticPodPath": MANIFESTS}
 _SCHEDULER_CONF = "/etc/kubernetes/scheduler.conf"
 
 
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The bundle of the sources as they are."""
+
+    files: Bundle
+    record: Record
+    version: str
+
+
+def release(folder: Path, patch: pytest.MonkeyPatch) -> Released:
+    """Make it."""
+    sources = copy_sources(folder / "sources", patch)
+    output = folder / "dist"
+    files = bundle(output, Progress(sys.stdout), root=sources)
+    version = read_project(sources).version
+    record = read_record(output, version)
+    assert record is not None
+    return Released(files, record, version)
+
+
 @dataclass
 class Person:
     """Somebody with a folder and a shell on every node, who has read the manual."""
@@ -46,11 +73,12 @@ class Person:
     folder: Path
     words: Mapping[str, str]
     """What they put for the manual's DOMAIN, PROJECT and so on."""
+    scripts: Path = SCRIPTS
     said: list[str] = field(default_factory=list[str])
 
     async def follows(self, script: str, *, on: str = MANAGEMENT, **words: str) -> str:
         """Run a script of the manual; the answer is what it printed."""
-        (path,) = SCRIPTS.glob(f"*-{script}.sh")
+        (path,) = self.scripts.glob(f"*-{script}.sh")
         return await self._run(f". {path}", script, on, words)
 
     async def types(self, command: str, *, on: str = MANAGEMENT, **words: str) -> str:
@@ -100,11 +128,18 @@ async def person_at(cluster: Cluster, registry: Registry, folder: Path, version:
 
 async def prepare(person: Person, registry: Registry) -> None:
     """What a company has done before: see the module's first words."""
-    login = base64.b64encode(f"{registry.user}:{registry.word}".encode()).decode()
+    await trust(person, registry)
+    label = {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}
+    await person.cluster.api.patch(path_of("Node", MANAGEMENT), label)
+    await _scheduler_as_static_pod(person)
+
+
+async def trust(person: Person, registry: Registry) -> None:
+    """Make the registry's authority and login known to every node."""
     hosts = person.folder / "hosts.toml"
     hosts.write_text(
         f'[host."https://{registry.address}"]\nca = "/etc/containerd/certs.d/{registry.address}/ca.crt"\n'
-        f'[host."https://{registry.address}".header]\nauthorization = "Basic {login}"\n'
+        f'[host."https://{registry.address}".header]\nauthorization = "{registry.login}"\n'
     )
     certificate = shlex.quote(str(registry.authority))
     for node in person.cluster.nodes:
@@ -115,9 +150,6 @@ async def prepare(person: Person, registry: Registry) -> None:
             "cp hosts.toml /etc/containerd/certs.d/$DOMAIN/",
             on=node.name,
         )
-    label = {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}
-    await person.cluster.api.patch(path_of("Node", MANAGEMENT), label)
-    await _scheduler_as_static_pod(person)
 
 
 async def _scheduler_as_static_pod(person: Person) -> None:

@@ -6,8 +6,7 @@ tests/charts/test_manual_page.py.
 """
 
 import re
-import sys
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
@@ -16,7 +15,6 @@ import yaml
 
 from e2e.agent_kit import TANGRAM
 from e2e.helm_kit import DRIVER, serve_cards
-from e2e.image_kit import copy_sources
 from e2e.manual_kit import (
     MANAGEMENT,
     MANIFEST,
@@ -24,16 +22,13 @@ from e2e.manual_kit import (
     STATIC_PODS,
     WORKER,
     Person,
+    Released,
     person_at,
     prepare,
 )
 from e2e.registry_kit import Registry, registry_in
 from e2e.release_kit import NodeLook, everything, lives, nodes_look, pods_of, resources_left
 from e2e.scheduling_kit import poll_until
-from shipping.bundle.building import Bundle, bundle
-from shipping.image.building import Record, read_record
-from shipping.image.progress import Progress
-from shipping.image.project import read_project
 from testbed.api import Object, path_of
 from testbed.cluster import Cluster
 from testbed.manifests import container, is_running, pod
@@ -62,13 +57,6 @@ LEFT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
-    files: Bundle
-    record: Record
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Company:
     cluster: Cluster
     registry: Registry
@@ -80,18 +68,6 @@ class Company:
         person = await person_at(self.cluster, self.registry, folder, self.released.version)
         (folder / self.released.files.package.name).symlink_to(self.released.files.package)
         return person
-
-
-@pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Generator[Released]:
-    with pytest.MonkeyPatch.context() as patch:
-        sources = copy_sources(tmp_path_factory.mktemp("sources"), patch)
-        output = tmp_path_factory.mktemp("dist")
-        files = bundle(output, Progress(sys.stdout), root=sources)
-        version = read_project(sources).version
-        record = read_record(output, version)
-        assert record is not None
-        yield Released(files, record, version)
 
 
 @pytest_asyncio.fixture(scope="module")

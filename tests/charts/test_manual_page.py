@@ -12,6 +12,16 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "metax-extensions.md").read_text("utf-8")
 FOLDER = ROOT / "tests" / "data" / "manual"
 SCRIPTS = sorted(FOLDER.glob("*.sh"))
+PAGES = {
+    "manual": PAGE,
+    "manual-operator": (ROOT / "docs" / "metax-operator.md").read_text("utf-8"),
+}
+"""By the folder of their scripts."""
+EVERY = [
+    pytest.param(script, id=f"{folder}/{script.stem}")
+    for folder in PAGES
+    for script in sorted((FOLDER.parent / folder).glob("*.sh"))
+]
 CORRECTIONS = ("T2", "T3", "T7", "T10")
 
 
@@ -19,10 +29,10 @@ def cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
-def steps() -> dict[str, str]:
-    """The commands of each script, as the page tells them."""
+def steps(folder: str = FOLDER.name) -> dict[str, str]:
+    """The commands of each script, as its page tells them."""
     head = "| Step | Commands | Script |\n|---|---|---|\n"
-    rows = PAGE.partition(head)[2].partition("\n\n")[0]
+    rows = PAGES[folder].partition(head)[2].partition("\n\n")[0]
     return {script.strip("`"): commands for _, commands, script in map(cells, rows.splitlines())}
 
 
@@ -44,18 +54,19 @@ def typed(script: Path) -> str:
     return re.sub(r"\$(DOMAIN|PROJECT|VERSION|USER|NODE|RELEASE)\b", r"\1", text)
 
 
-def test_the_page_names_every_script_in_its_order() -> None:
-    assert list(steps()) == [script.name for script in SCRIPTS]
+@pytest.mark.parametrize("folder", PAGES)
+def test_the_page_names_every_script_in_its_order(folder: str) -> None:
+    assert list(steps(folder)) == sorted(script.name for script in (FOLDER.parent / folder).glob("*.sh"))
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", EVERY)
 def test_a_script_has_the_commands_that_the_page_tells_of_it(script: Path) -> None:
-    commands = re.findall(r"`([^`]+)`", steps()[script.name])
+    commands = re.findall(r"`([^`]+)`", steps(script.parent.name)[script.name])
     missing = [each for each in commands if not each.startswith("/etc/") and each not in typed(script)]
     assert missing == []
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", EVERY)
 def test_a_script_can_be_run(script: Path) -> None:
     assert script.stat().st_mode & 0o111
     assert script.read_text("utf-8").startswith("#!/bin/sh -eu\n# ")

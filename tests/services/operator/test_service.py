@@ -12,9 +12,10 @@ from tangram.kube.api import Api, Object
 from tangram.kube.errors import ApiError
 from tangram.services.operator import applying, service
 from tangram.services.operator.service import GONE
+from tangram.wire.metax_cards import LABEL_PRODUCT
 from tangram.wire.metax_labels import INSTALLED
 from tangram.wire.operator.definition import operator_definition
-from tangram.wire.operator.names import FINALIZER, MANAGED, OBJECT, VENDORS_FINALIZER
+from tangram.wire.operator.names import FINALIZER, MACA_PRODUCT, MANAGED, OBJECT, VENDORS_FINALIZER
 from tangram.wire.operator.node_states import DriverState, Phase
 from tangram.wire.operator.status import ConditionType, PartState, State, Status, condition_of
 
@@ -212,6 +213,28 @@ async def test_a_changed_spec_changes_the_parts_and_what_is_not_wanted_any_more_
             status = await scene.status(lambda status: part(status, "payloads")[0] is PartState.IGNORED)
             assert part(status, "payloads")[1] == "the spec names no payload"
             assert "EditPutBack" not in [reason for reason, _ in await scene.events()]
+
+
+async def test_nodes_get_the_payload_pods_of_their_product_and_keep_them_while_they_are_cordoned() -> None:
+    async with operated() as scene:
+        images = ["maca-c500:2.23.0.4", "mxn100-maca:2.23.0.4"]
+        await scene.ask_for({**PAYLOADS, "maca": {"payload": {"images": images}}})
+        for name, product in (("n1", "MXC550"), ("n2", "MXN100")):
+            await scene.add_node(name)
+            await scene.cluster.change("nodes", name, {"metadata": {"labels": {LABEL_PRODUCT: product}}})
+        async with operator_on(scene):
+            for name in ("n1", "n2"):
+                await scene.found_cards(name)
+            for name, product in (("n1", "c500"), ("n2", "n100")):
+                await scene.until_labelled(name, MACA_PRODUCT, product)
+                made = await scene.daemon_set(f"payloads-{product}")
+                assert made["spec"]["template"]["spec"]["nodeSelector"][MACA_PRODUCT] == product
+            gone = {INSTALLED: None, LABEL_PRODUCT: None}
+            await scene.cluster.change("nodes", "n1", {"metadata": {"labels": gone}})
+            await scene.edit({"maca": {"payload": {"images": images[:1]}}})
+            await scene.cluster.until("daemonsets", "metax-payloads-n100", lambda seen: not seen)
+            await scene.until_labelled("n1", MACA_PRODUCT, "c500")
+            await scene.until_labelled("n2", MACA_PRODUCT, "n100")
 
 
 async def test_a_spec_that_is_refused_says_why_and_changes_nothing() -> None:

@@ -122,6 +122,30 @@ def test_the_policy_says_what_goes_first_and_how_many_stay(
     assert {name.removeprefix("maca-") for name in site.opt() if name != "maca"} == left
 
 
+def test_cards_of_another_product_get_their_mxmaca_in_the_same_version_once_the_old_is_not_used(
+    site: Site,
+) -> None:
+    c500 = stage_maca(site.payloads, "3.0.0", "r/maca-c500:3.0.0", says="for C500")
+    n100 = stage_maca(site.payloads, "3.0.0", "r/mxn100-maca:3.0.0", says="for N100")
+    place = site.root / "opt/maca/lib/libmaca.so"
+    assert site.kept(c500).ready
+    assert place.read_text() == "for C500"
+    site.users["maca-3.0.0"] = "process 7 (python)"
+    outcome = site.kept(n100)
+    assert (outcome.ready, outcome.state.phase, outcome.state.code) == (
+        False,
+        Phase.FAILED,
+        "maca-of-other-cards",
+    )
+    assert place.read_text() == "for C500"
+    site.users.clear()
+    assert site.kept(n100).ready
+    assert place.read_text() == "for N100"
+    changed = stage_maca(site.payloads, "3.0.0", "r/mxn100-maca:3.0.0-ubuntu22.04", says="changed")
+    assert site.kept(changed).state.code == "payload-changed", "for the same product it stays"
+    assert place.read_text() == "for N100"
+
+
 def test_what_the_host_has_is_its_own(site: Site) -> None:
     own = site.root / "opt/maca"
     own.mkdir()

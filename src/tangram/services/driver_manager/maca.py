@@ -37,7 +37,7 @@ from tangram.services.driver_manager.unpacking import (
     unpoint,
 )
 from tangram.services.driver_manager.versions import version_key
-from tangram.vendors.metax.maca_images import MacaImage
+from tangram.vendors.metax.maca_images import MacaImage, read_maca_image
 from tangram.wire.operator import names
 from tangram.wire.operator.node_states import MacaState, Phase
 from tangram.wire.operator.payloads import PayloadKind, payload_folder
@@ -157,12 +157,26 @@ class Maca:
             return _Found(image=image, version=version, staged=staged)
         problem = None
         if there[version].digest != staged.digest:
+            if _of_another_product(there[version].image, image):
+                return self._replacing(image, staged)
             why = (
                 f"the payload {image} has version {version} as what is installed, and other content: it stays as it "
                 "is; give a changed MXMACA another version"
             )
             problem = Problem("payload-changed", why)
         return _Found(image=image, version=version, staged=staged, is_there=True, problem=problem)
+
+    def _replacing(self, image: str, staged: Staged) -> _Found:
+        """The cards of this node were exchanged for those of another product: its folder goes once nobody uses it."""
+        name = folder_name(_MACA, staged.version)
+        user = self._in_use(name)
+        if not user:
+            return _Found(image=image, version=staged.version, staged=staged)
+        why = (
+            f"{OPT}/{name} is of another product than the cards of this node now, and {user} uses it: when that has "
+            f"ended, the payload {image} takes its place"
+        )
+        return _Found(image=image, version=staged.version, problem=Problem("maca-of-other-cards", why))
 
     def _settle(self, found: Sequence[_Found], trouble: Problem | None) -> Outcome:
         usual = found[0] if found else None
@@ -242,3 +256,9 @@ class Maca:
         remove_all(self._settings.payloads)
         self._disk.remove_folder(STATE)
         return left
+
+
+def _of_another_product(installed: str, wanted: str) -> bool:
+    """By their names; where one is not known, nothing is."""
+    was, now = read_maca_image(installed), read_maca_image(wanted)
+    return was is not None and now is not None and was.product != now.product

@@ -25,6 +25,8 @@ from tangram.wire.operator.payloads import Payload, PayloadKind, module_path, re
 
 OPT: Final = "/opt"
 MARKER: Final = ".tangram-payload.json"
+IMAGE_MARKER: Final = ".tangram-image"
+"""Beside it in folders of MXMACA: from which image it is. A payload does not say for which product it was built."""
 ASIDE: Final = f"{names.DRIVER_LINK}.host"
 SPARE: Final = 64 << 20
 """Bytes that stay free on the host's disk, whatever is unpacked."""
@@ -41,6 +43,8 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
     payload: Payload
     digest: str
+    image: str = ""
+    """Empty where nothing says so."""
 
     @property
     def folder(self) -> str:
@@ -83,8 +87,16 @@ def installed_in(disk: Disk, kind: PayloadKind) -> dict[str, Installed]:
         except (OSError, WireError):
             continue
         if payload.kind is kind and name == folder_name(kind, payload.version):
-            found[payload.version] = Installed(payload=payload, digest=digest_of(text))
+            image = _image_of(disk, f"{OPT}/{name}")
+            found[payload.version] = Installed(payload=payload, digest=digest_of(text), image=image)
     return found
+
+
+def _image_of(disk: Disk, folder: str) -> str:
+    try:
+        return disk.read(f"{folder}/{IMAGE_MARKER}").decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def link_state(disk: Disk, kind: PayloadKind) -> LinkState:
@@ -215,6 +227,8 @@ def _fill(disk: Disk, staged: Staged, new: str) -> None:
             checksum, size = disk.copy(source, place, file.mode)
         if (checksum, size) != (file.sha256, file.size):
             raise corrupt(staged, path, "has another checksum than its description says")
+    if staged.payload.kind is PayloadKind.MACA:
+        disk.write(f"{new}/{IMAGE_MARKER}", staged.image.encode())
     disk.write(f"{new}/{MARKER}", staged.text)
     disk.settle()
 

@@ -45,7 +45,7 @@ spec:
     - --authorization-kubeconfig={kubeconfig}
     - --bind-address=127.0.0.1
     - --leader-elect=false
-    image: registry.k8s.io/kube-scheduler:v1
+    image: registry.k8s.io/kube-scheduler:{version}
     name: kube-scheduler
     volumeMounts:
     - mountPath: {kubeconfig}
@@ -77,7 +77,9 @@ class Aware:
         self.manifest.parent.mkdir(exist_ok=True)
         kubeconfig = self.cluster.box.folder.of_room(CONTROL).etc / "kube-scheduler.conf"
         program = self.cluster.programs.path("kube-scheduler")
-        self.manifest.write_text(_MANIFEST.format(program=program, kubeconfig=kubeconfig))
+        version = self.cluster.programs.version("kubernetes")
+        written = _MANIFEST.format(program=program, kubeconfig=kubeconfig, version=version)
+        self.manifest.write_text(written)
 
     async def switch(self, verb: str, *more: str) -> Finished:
         """`tangram gpu-aware enable` or `disable`, on the manifest."""

@@ -17,6 +17,7 @@ from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.objects import Object
 from tangram.sandbox import accounts
+from tangram.sandbox.apiserver.discovery.version import GIT_VERSION
 from tangram.sandbox.folder import PairOnDisk
 from tangram.sandbox.loopback import LOOPBACK, free_port
 from tangram.sandbox.nodes.parts import Part
@@ -33,6 +34,7 @@ from tangram.services.scheduler.settings import (
 )
 from tangram.wire import kubescheduler_config
 from tangram.wire.extender_config import ClientFiles, extender_entry, scheduler_configuration
+from tangram.wire.kube_scheduler_version import read_version
 from tangram.wire.trust_policy import service_account
 
 MANAGER: Final = "tangram-sandbox"
@@ -102,7 +104,8 @@ def scheduler_files(doors: Doors, kubeconfig: str, client: PairOnDisk, authority
         kubeconfig=kubeconfig,
         lease=(LEASE.namespace, LEASE.name),
     )
-    return {TANGRAM_NAME: ours, USUAL: kubescheduler_config.configuration(doors.aware, kubeconfig)}
+    usual = kubescheduler_config.configuration(doors.aware, kubeconfig, read_version(GIT_VERSION))
+    return {TANGRAM_NAME: ours, USUAL: usual}
 
 
 async def publish(api: Api, configuration: Object) -> None:

@@ -1,7 +1,8 @@
 """The file that tells kube-scheduler about gpu-aware, with the keys and values of MetaX's manual.
 
-Only the API version differs: the manual's `v1beta3` left Kubernetes with 1.29, and `v1` is understood since 1.25. A
-file that says more than we would write is somebody's own, and is never replaced.
+Only the API version differs: it is the newest that the kube-scheduler in question reads, because one that does not know
+the version of its file ends, and no pod of the cluster is placed any more. A file that says more than we would write is
+somebody's own, and is never replaced.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import msgspec
 
 from tangram.wire import loose
 from tangram.wire.errors import WireError, shown
+from tangram.wire.kube_scheduler_version import Minor, api_version_for, api_versions_read
 
 Object = dict[str, Any]
 
-API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
-MANUAL_VERSION: Final = "kubescheduler.config.k8s.io/v1beta3"
+GROUP: Final = "kubescheduler.config.k8s.io"
 KIND: Final = "KubeSchedulerConfiguration"
 USUAL_KUBECONFIG: Final = "/etc/kubernetes/scheduler.conf"
 WEIGHT: Final = 500
@@ -41,8 +42,12 @@ def checked_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def configuration(url: str, kubeconfig: str) -> Object:
-    """The whole configuration as an object."""
+def configuration(url: str, kubeconfig: str, scheduler: Minor) -> Object:
+    """The whole configuration as an object, for a kube-scheduler of that version. Raises `WireError`."""
+    return _configuration(url, kubeconfig, api_version_for(scheduler))
+
+
+def _configuration(url: str, kubeconfig: str, api_version: str) -> Object:
     extender = {
         "urlPrefix": url,
         "enableHTTPS": url.startswith(_HTTPS),
@@ -53,16 +58,16 @@ def configuration(url: str, kubeconfig: str) -> Object:
         "weight": WEIGHT,
     }
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": f"{GROUP}/{api_version}",
         "kind": KIND,
         "clientConnection": {"kubeconfig": kubeconfig},
         "extenders": [extender],
     }
 
 
-def configuration_text(url: str, kubeconfig: str) -> str:
-    """The same as the YAML that is written."""
-    made = configuration(url, kubeconfig)
+def configuration_text(url: str, kubeconfig: str, scheduler: Minor) -> str:
+    """The same as the YAML that is written. Raises `WireError`."""
+    made = configuration(url, kubeconfig, scheduler)
     first, *rest = made["extenders"][0].items()
     lines = [
         f"apiVersion: {made['apiVersion']}",
@@ -90,13 +95,18 @@ def url_of_ours(found: object) -> str | None:
 def is_just_ours(found: object, url: str) -> bool:
     """Whether a configuration, parsed, says nothing that we, or who followed the manual, would not have written."""
     kubeconfig = loose.text(loose.members(loose.members(found).get("clientConnection")).get("kubeconfig"))
-    ours = configuration(url, kubeconfig)
-    return found in (ours, ours | {"apiVersion": MANUAL_VERSION})
+    return any(found == _configuration(url, kubeconfig, version) for version in api_versions_read())
 
 
-def is_current(found: object) -> bool:
-    """Whether kube-schedulers of today understand the configuration's version."""
-    return loose.members(found).get("apiVersion") == API_VERSION
+def is_best(found: object, scheduler: Minor) -> bool:
+    """Whether the configuration has the API version that we would write for that kube-scheduler."""
+    return loose.members(found).get("apiVersion") == f"{GROUP}/{api_version_for(scheduler)}"
+
+
+def is_read(found: object, scheduler: Minor) -> bool:
+    """Whether that kube-scheduler reads the configuration's API version."""
+    written = loose.members(found).get("apiVersion")
+    return written in {f"{GROUP}/{version}" for version in api_versions_read(scheduler)}
 
 
 def _scalar(value: object) -> str:

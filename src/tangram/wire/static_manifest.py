@@ -40,6 +40,8 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class SchedulerPod(msgspec.Struct, frozen=True, kw_only=True):
+    image: str
+    """Of the container, as it is written; empty where it is not."""
     kubeconfig: str | None
     """Where kube-scheduler's own flags say that its kubeconfig is."""
     entries: tuple[Entry, ...]
@@ -73,6 +75,7 @@ def read_scheduler_pod(manifest: object, path: str) -> SchedulerPod:
     field = _flags_field(container)
     words = _texts(container.get(field), field)
     return SchedulerPod(
+        image=loose.text(container.get("image")),
         kubeconfig=_value(words, KUBECONFIG_FLAG),
         entries=(
             _flag(words, field, path),

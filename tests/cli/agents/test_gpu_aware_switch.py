@@ -87,7 +87,7 @@ def test_the_printed_patch_changes_nothing_by_itself_and_is_what_would_have_been
     host.manifest.write_text(text)
     host.config.parent.mkdir()
     before = host.files()
-    printed = host.enable("--print-patch")
+    printed = host.enable("--print-patch", "--scheduler-version", "1.30")
     assert (printed.status, printed.err) == (0, "")
     assert host.files() == before
     subprocess.run(
@@ -99,8 +99,21 @@ def test_the_printed_patch_changes_nothing_by_itself_and_is_what_would_have_been
     patched = host.manifest.read_bytes(), host.config.read_bytes()
     host.manifest.write_text(text)
     host.config.unlink()
-    assert host.enable("--yes").status == 0
+    assert host.enable("--yes", "--scheduler-version", "1.30").status == 0
     assert (host.manifest.read_bytes(), host.config.read_bytes()) == patched
+
+
+def test_a_manifest_that_does_not_say_the_version_is_left_alone_until_the_version_is_named(
+    host: Host,
+) -> None:
+    host.manifest.write_text(BARE)
+    refused = host.enable("--yes")
+    assert (refused.status, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert str(host.manifest) in refused.err
+    assert "write --scheduler-version 1.30" in refused.err
+    assert host.files() == {"kube-scheduler.yaml": BARE.encode()}
+    assert host.enable("--yes", "--scheduler-version", "v1.24.3").status == 0
+    assert host.config.read_text().startswith("apiVersion: kubescheduler.config.k8s.io/v1beta3\n")
 
 
 def test_nobody_there_to_be_asked_is_told_what_to_write(host: Host) -> None:

@@ -31,9 +31,14 @@ Only print it, as 'patch -p1 -d /' takes it:
 Without asking, for scripts:
   tangram gpu-aware enable --manifest FILE --extender-url URL --yes
 
+Where the tag of kube-scheduler's image does not say its version:
+  tangram gpu-aware enable --manifest FILE --extender-url URL \\
+    --scheduler-version 1.30
+
 URL is http://ADDRESS:8080 with the address of the service, as shown by
 kubectl get services -A. A configuration that has one already keeps it.
-A manifest that is not understood is refused and left as it is.
+The version decides which apiVersion the configuration has. A manifest that
+is not understood is refused and left as it is.
 Exit status: 0 done (also when nothing was left to do), 1 not confirmed, 2 the
 command line or a file could not be read.
 """

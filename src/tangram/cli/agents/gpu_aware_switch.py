@@ -36,13 +36,23 @@ def enable(
         str | None,
         Parameter(metavar="URL", help="Where gpu-aware answers; what the configuration has if not given."),
     ] = None,
+    scheduler_version: Annotated[
+        str | None,
+        Parameter(
+            metavar="VERSION", help="kube-scheduler's version; what its image's tag says if not given."
+        ),
+    ] = None,
     config: _Config = USUAL_CONFIG,
     print_patch: _PrintPatch = False,
     yes: _Yes = False,
 ) -> int:
     """Make a kube-scheduler ask gpu-aware."""
     return _switch(
-        manifest, config, lambda files: switch_on(files, extender_url), print_patch=print_patch, yes=yes
+        manifest,
+        config,
+        lambda files: switch_on(files, extender_url, scheduler_version),
+        print_patch=print_patch,
+        yes=yes,
     )
 
 

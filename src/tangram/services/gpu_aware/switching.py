@@ -16,18 +16,25 @@ import msgspec
 from tangram.daemon.yaml_text import UnreadableYaml, parse_document
 from tangram.services.gpu_aware.manifest_lines import disabled, enabled, read_manifest
 from tangram.wire.errors import WireError
+from tangram.wire.kube_scheduler_version import Minor, api_version_for, read_version, version_of_image
 from tangram.wire.kubescheduler_config import (
+    GROUP,
     USUAL_KUBECONFIG,
     checked_url,
     configuration_text,
-    is_current,
+    is_best,
     is_just_ours,
+    is_read,
     url_of_ours,
 )
 from tangram.wire.static_manifest import checked_path
 
 USUAL_CONFIG: Final = "/etc/metax/extender.yaml"
 _BACKUP: Final = ".before-gpu-aware"
+_NOT_RESTARTED: Final = (
+    "kube-scheduler reads {} only when it starts, and its manifest stays as it was: stop its container with crictl, "
+    "and the kubelet starts it again"
+)
 
 
 class Files(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,17 +77,21 @@ def backup_path(manifest: Path, config: str) -> Path:
     return Path(config).parent / f"{manifest.name}{_BACKUP}"
 
 
-def switch_on(files: Files, url: str | None) -> Plan:
-    """Make kube-scheduler ask gpu-aware. Raises `WireError`."""
+def switch_on(files: Files, url: str | None, version: str | None = None) -> Plan:
+    """Make kube-scheduler ask gpu-aware. Raises `WireError`.
+
+    `version` is kube-scheduler's as a person has written it, and counts before what the manifest's image says.
+    """
     _check_places(files)
     pod = read_manifest(files.manifest, files.config_path)
     manifest = enabled(files.manifest, files.config_path)
-    config = _config(files, url, pod.kubeconfig or USUAL_KUBECONFIG)
+    scheduler = version_of_image(pod.image) if version is None else read_version(version)
+    config = _config(files, url, pod.kubeconfig or USUAL_KUBECONFIG, scheduler)
     shown: list[Change] = []
     if config != files.config:
         shown.append(Change(Path(files.config_path), files.config, config))
     if manifest == files.manifest:
-        return Plan(tuple(shown))
+        return Plan(tuple(shown), remark=_NOT_RESTARTED.format(files.config_path) if shown else "")
     shown.append(Change(files.manifest_path, files.manifest, manifest))
     kept = Change(files.backup_path, files.backup, files.manifest)
     return Plan(tuple(shown), (kept,) if pod.untouched else ())
@@ -117,7 +128,7 @@ def _was(backup: str, files: Files) -> bool:
         return False
 
 
-def _config(files: Files, url: str | None, kubeconfig: str) -> str:
+def _config(files: Files, url: str | None, kubeconfig: str, scheduler: Minor) -> str:
     wanted = None if url is None else checked_url(url)
     if files.config is None:
         if wanted is None:
@@ -126,7 +137,7 @@ def _config(files: Files, url: str | None, kubeconfig: str) -> str:
                 "no address of gpu-aware is given and there is no configuration yet that has one; write --extender-url "
                 "http://ADDRESS:8080 with the address that 'kubectl get services -A' shows for gpu-aware-service",
             )
-        return configuration_text(wanted, kubeconfig)
+        return configuration_text(wanted, kubeconfig, scheduler)
     present = _parsed_config(files)
     known = url_of_ours(present)
     if known is None:
@@ -135,15 +146,23 @@ def _config(files: Files, url: str | None, kubeconfig: str) -> str:
             f"{files.config_path} exists and does not send pods to gpu-aware: it is somebody's own; name another file "
             "with --config, or add the extender to it",
         )
-    if is_current(present) and wanted in (None, known):
-        return files.config
-    if not is_just_ours(present, known):
+    if is_just_ours(present, known):
+        if is_best(present, scheduler) and wanted in (None, known):
+            return files.config
+        return configuration_text(wanted or checked_url(known), kubeconfig, scheduler)
+    if not is_read(present, scheduler):
         raise WireError(
             "config-of-others",
-            f"{files.config_path} sends pods to {known} and says more than we wrote: change its urlPrefix and "
-            "apiVersion by hand, or remove it",
+            f"{files.config_path} says more than we wrote, and kube-scheduler {scheduler[0]}.{scheduler[1]} does not "
+            f"read its apiVersion: write apiVersion: {GROUP}/{api_version_for(scheduler)} there by hand, or remove it",
         )
-    return configuration_text(wanted or checked_url(known), kubeconfig)
+    if wanted not in (None, known):
+        raise WireError(
+            "config-of-others",
+            f"{files.config_path} sends pods to {known} and says more than we wrote: change its urlPrefix by hand, or "
+            "remove it",
+        )
+    return files.config
 
 
 def _parsed_config(files: Files) -> object:

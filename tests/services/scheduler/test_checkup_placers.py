@@ -367,6 +367,38 @@ def modes_in_two_places(cluster: SeenCluster) -> None:
     ]
 
 
+def agents_that_look_in(*places: str) -> list[Object]:
+    """Pods of our agent as a chart makes them, and one that follows no ConfigMap."""
+    agents = [
+        part_pod(f"agent-{place}", "tangram", "gpu-device", "--config-namespace", place, on="gpu-1")
+        for place in places
+    ]
+    return [*agents, part_pod("agent-x", "tangram", "gpu-device", "--config", "/config", on="gpu-2")]
+
+
+def modes_without_a_namespace(cluster: SeenCluster) -> None:
+    cluster.lists[PODS] += agents_that_look_in("kube-system")
+    cluster.lists[CONFIG_MAPS] = [
+        modes_map("default/metax-device-config", version="v1", cluster_config="mode: sgpu")
+    ]
+
+
+def modes_in_two_places_of_which_one_counts(cluster: SeenCluster) -> None:
+    modes_in_two_places(cluster)
+    cluster.lists[PODS] += agents_that_look_in("kube-system")
+
+
+def modes_in_two_places_that_both_count(cluster: SeenCluster) -> None:
+    modes_in_two_places(cluster)
+    cluster.lists[PODS] += agents_that_look_in("kube-system", "metax-operator")
+
+
+def modes_without_a_namespace_and_no_agents(cluster: SeenCluster) -> None:
+    cluster.lists[CONFIG_MAPS] = [
+        modes_map("default/metax-device-config", version="v1", cluster_config="mode: sgpu")
+    ]
+
+
 def modes_that_mean_nothing(cluster: SeenCluster) -> None:
     rows = "- nodeName: gpu-1\n  mode: gpus\n- nodeName: gpu-2\n- nodeName: gpu-2\n- mode: sgpu\n- nodeName: typo\n"
     cluster.lists[CONFIG_MAPS] = [modes_map("kube-system/device-config", version="v1", nodes_config=rows)]
@@ -420,6 +452,10 @@ FAIL, WARN = Outcome.FAIL, Outcome.WARN
         (our_kind_under_koordinator, [(WARN, "device-kind")]),
         (locks_that_stand, [(FAIL, "node-locks"), (WARN, "node-locks")]),
         (modes_in_two_places, [(WARN, "device-config")]),
+        (modes_without_a_namespace, [(WARN, "device-config")]),
+        (modes_in_two_places_of_which_one_counts, [(WARN, "device-config")]),
+        (modes_in_two_places_that_both_count, [(WARN, "device-config")]),
+        (modes_without_a_namespace_and_no_agents, [(WARN, "device-config")]),
         (
             modes_that_mean_nothing,
             [*([(FAIL, "device-config")] * 3), (WARN, "device-config")],

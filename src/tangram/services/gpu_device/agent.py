@@ -24,12 +24,14 @@ from tangram.kubelet.notebook import Notebook
 from tangram.kubelet.plugin import Plugin
 from tangram.kubelet.podresources import PodResourcesClient
 from tangram.kubelet.watching import FolderWatch
+from tangram.services.gpu_device import config_elsewhere
 from tangram.services.gpu_device.answers import PluginAnswers
 from tangram.services.gpu_device.bound_pods import BoundPods, bound_part
 from tangram.services.gpu_device.card_metrics import CardMetrics
 from tangram.services.gpu_device.card_readings import CardReadings
 from tangram.services.gpu_device.card_watch import CardWatch
 from tangram.services.gpu_device.claims import Claims
+from tangram.services.gpu_device.config_elsewhere import MisplacedConfig
 from tangram.services.gpu_device.config_kept import KeptConfig
 from tangram.services.gpu_device.config_maps import ConfigMaps
 from tangram.services.gpu_device.delivery import Delivery
@@ -231,6 +233,9 @@ class Agent:
                 supervisor.lasting("the condition of the node", self._condition.run)
                 if self._maps is not None:
                     supervisor.lasting("the look at the device ConfigMap", self._maps.run)
+                    if self._maps.namespace != config_elsewhere.PLACE:
+                        misplaced = MisplacedConfig(self._api, self._maps.namespace, self._telling)
+                        supervisor.lasting("the look for a misplaced ConfigMap", misplaced.run)
                 supervisor.lasting("the look at the Device", self._reports.device.run)
                 supervisor.lasting("reporting to Koordinator", self._reports.run)
                 supervisor.lasting("writing on pods", self._writes.run)

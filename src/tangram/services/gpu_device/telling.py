@@ -91,6 +91,17 @@ class Telling:
         log.warning("a ConfigMap is not read", extra={"config_map": about.name, "why": sentence})
         self._recorder.record(Event(about, NOT_READ, sentence))
 
+    def in_another_namespace(self, about: About, followed: str) -> None:
+        sentence = (
+            f"nothing of this is read: the agents look in namespace {followed}, and this is in {about.namespace}; "
+            f"write metadata.namespace: {followed} into it, apply it again and delete this one"
+        )
+        log.warning(
+            "a ConfigMap is not read",
+            extra={"config_map": f"{about.namespace}/{about.name}", "why": sentence},
+        )
+        self._recorder.record(Event(about, NOT_READ, sentence))
+
     def unconfigured(self, place: str) -> None:
         where = f" in namespace {place}" if place else ""
         self._tell_node(

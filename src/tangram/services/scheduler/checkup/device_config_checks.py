@@ -1,4 +1,4 @@
-"""The ConfigMap of card modes: that there is one, that it can be read, and that whom it names is there.
+"""The ConfigMap of card modes: that it is where agents look, that it can be read, and that whom it names is there.
 
 An agent that cannot read it goes on with what it read last, so a slip shows only on its next start or on a node that
 is new. Here it shows at once, for every node that is named.
@@ -13,13 +13,14 @@ from typing import Final
 from tangram.daemon.yaml_text import UnreadableYaml, parse_document
 from tangram.drivers.doctor.findings import Findings, fail, ok, skip, warn
 from tangram.services.scheduler.checkup.naming import Object, name_of, some_of
-from tangram.services.scheduler.checkup.seeing import Scene
+from tangram.services.scheduler.checkup.seeing import SYSTEM, Scene
 from tangram.units.ids import NodeName
 from tangram.wire import loose
 from tangram.wire.device_config import CONFIG_MAPS, KEYS, NODES_KEY, VERSION_KEY, read_device_config
 from tangram.wire.errors import WireError
 
 CHECK: Final = "device-config"
+_WITHOUT_NAMESPACE: Final = "default"
 _ANY_NODE: Final = NodeName("*")
 """No node is called so, and so what is read for it is the cluster's part."""
 
@@ -31,7 +32,10 @@ def device_configs(scene: Scene) -> Findings:
             CHECK, f"ConfigMaps may not be listed ({scene.device_configs.unknown})", "ask with more rights"
         )
         return
-    found = [each for each in scene.device_configs.items if _texts(each)]
+    every = [each for each in scene.device_configs.items if _texts(each)]
+    places = scene.pods.config_places
+    found = [each for each in every if not places or _namespace(each) in places]
+    yield from _unread([each for each in every if each not in found], sorted(places))
     if len(found) > 1:
         yield warn(
             CHECK,
@@ -39,10 +43,41 @@ def device_configs(scene: Scene) -> Findings:
             f"namespace (--config-namespace), and there {CONFIG_MAPS[0]} before {CONFIG_MAPS[1]}",
             "keep the one that the agents follow, and delete the others",
         )
+    elif not places:
+        yield from _perhaps_unread(found)
     faults = [finding for each in found for finding in _faults(each, scene)]
     yield from faults
     if found and not faults and len(found) == 1:
         yield ok(CHECK, f"ConfigMap {name_of(found[0])} can be read for every node")
+
+
+def _unread(found: list[Object], places: list[str]) -> Findings:
+    """Those in namespaces in which no agent looks: most often applied without a namespace."""
+    for each in found:
+        yield warn(
+            CHECK,
+            f"ConfigMap {name_of(each)} is not read by Tangram's agents: they look in namespace "
+            f"{some_of(places)} (--config-namespace)",
+            f"write metadata.namespace: {places[0]} into it, apply it again and delete this one; or set the charts' "
+            f"gpuDevice.configNamespace={_namespace(each)}",
+        )
+
+
+def _perhaps_unread(found: list[Object]) -> Findings:
+    """Where no agent's pod tells in which namespace it looks, the one that kubectl takes by itself is suspicious."""
+    for each in found:
+        if _namespace(each) == _WITHOUT_NAMESPACE:
+            yield warn(
+                CHECK,
+                f"ConfigMap {name_of(each)} is in the namespace of what is applied without one, and no pod of an agent "
+                "shows in which namespace agents look (--config-namespace)",
+                f"apply it to the namespace of the charts' gpuDevice.configNamespace, {SYSTEM} if that was not set, "
+                "and delete this one",
+            )
+
+
+def _namespace(thing: Object) -> str:
+    return loose.text(loose.members(thing.get("metadata")).get("namespace"))
 
 
 def _texts(config_map: Object) -> dict[str, str]:

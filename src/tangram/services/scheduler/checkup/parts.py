@@ -49,6 +49,8 @@ _PROGRAMS: Final[Mapping[str, Part]] = {
     "mt-universal-gpu-device-controller": Part.MTHREADS_PLUGIN,
 }
 _KOORDINATORS_LABEL: Final = "koord-app"
+_AGENT: Final = "gpu-device"
+_CONFIG_NAMESPACE: Final = "--config-namespace"
 _YES: Final = frozenset({"true", "t", "1"})
 ALL_ALPHA: Final = "AllAlpha"
 
@@ -90,6 +92,19 @@ def parts_in(
         found[labelled] = {}
     for part, gates in found.items():
         yield PartPod(part, name, node, gates)
+
+
+def config_places_in(spec: Mapping[str, object]) -> Iterator[str]:
+    """Where a node agent of ours that runs in the pod looks for the device ConfigMap."""
+    for each in loose.elements(spec.get("containers")):
+        words = words_of(loose.members(each))
+        if _AGENT not in words[:2] or _program(words[0]) not in (OURS, _AGENT):
+            continue
+        for place, word in enumerate(words):
+            option, _, value = word.partition("=")
+            written = value or (words[place + 1] if place + 1 < len(words) else "")
+            if option == _CONFIG_NAMESPACE and written:
+                yield written
 
 
 def words_of(container: Mapping[str, object]) -> list[str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
-from tangram.services.scheduler.checkup.parts import Part, PartPod, parts_in
+from tangram.services.scheduler.checkup.parts import Part, PartPod, config_places_in, parts_in
 from tangram.vendors.renaming import usual_names
 from tangram.wire import loose
 from tangram.wire.errors import WireError
@@ -50,6 +50,8 @@ class PodsSeen(msgspec.Struct, frozen=True):
     asking: tuple[CardPod, ...] = ()
     parts: tuple[PartPod, ...] = ()
     unknown: str = ""
+    config_places: frozenset[str] = frozenset()
+    """The namespaces in which node agents of ours look for the device ConfigMap."""
 
     def running(self, part: Part) -> list[PartPod]:
         return [each for each in self.parts if each.part is part]
@@ -63,26 +65,28 @@ async def look_at_pods(api: Api, patience: float | None = None) -> PodsSeen:
     """All pods that are not over, within so many seconds. Never raises: half of them would tell half the truth."""
     asking: list[CardPod] = []
     parts: list[PartPod] = []
+    places: set[str] = set()
     count = 0
     try:
         async with asyncio.timeout(patience):
             async for page in api.pages(_PODS, _NOT_OVER):
                 for pod in loose.elements(page.get("items")):
                     count += 1
-                    _take(loose.members(pod), asking, parts)
+                    _take(loose.members(pod), asking, parts, places)
     except ApiError as error:
         return PodsSeen(unknown=error.message or str(error))
     except ApiUnreachable as error:
         return PodsSeen(unknown=str(error))
     except TimeoutError:
         return PodsSeen(unknown=f"only {count} could be read within {patience:g} s")
-    return PodsSeen(tuple(asking), tuple(parts))
+    return PodsSeen(tuple(asking), tuple(parts), config_places=frozenset(places))
 
 
-def _take(pod: Mapping[str, object], asking: list[CardPod], parts: list[PartPod]) -> None:
+def _take(pod: Mapping[str, object], asking: list[CardPod], parts: list[PartPod], places: set[str]) -> None:
     metadata, spec = loose.members(pod.get("metadata")), loose.members(pod.get("spec"))
     name, node = loose.text(metadata.get("name")), loose.text(spec.get("nodeName"))
     parts += parts_in(name, node, spec, loose.members(metadata.get("labels")))
+    places.update(config_places_in(spec))
     if asks_for_cards(spec):
         asking.append(_card_pod(metadata, spec, loose.members(pod.get("status"))))
 

@@ -49,11 +49,21 @@ CARDS = {
 SIMULATED = f"--set gpuDevice.driver={DRIVER} --set gpuLabel.driver={DRIVER}"
 """The one addition to the manual's commands: these nodes have no cards."""
 OF_THE_MANUAL = "--set gpuLabel.log.format=text --set deployExtenderGPUAware=true"
-LEFT = {
-    f"Namespace /{NAMESPACE}",
-    f"ServiceAccount {NAMESPACE}/default",
-    f"ConfigMap {NAMESPACE}/kube-root-ca.crt",
-}
+OF_THE_PAGE = "metax-gpu"
+"""Where the manual looks for gpu-aware, which is in the namespace of the release."""
+
+
+def left_of(*namespaces: str) -> set[str]:
+    """What Kubernetes makes in a namespace, which stays."""
+    return {
+        f"{kind}{separator}{name}"
+        for each in namespaces
+        for kind, separator, name in (
+            ("Namespace", " /", each),
+            ("ServiceAccount", " ", f"{each}/default"),
+            ("ConfigMap", " ", f"{each}/kube-root-ca.crt"),
+        )
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +120,12 @@ async def node_of(cluster: Cluster, name: str) -> str:
     return (await cluster.until_pod(name, is_running))["spec"]["nodeName"]
 
 
-async def is_as_before(cluster: Cluster, nodes: dict[str, NodeLook], objects: frozenset[str]) -> None:
-    """But for a namespace, and for the zeros that kubelets keep."""
+async def is_as_before(
+    cluster: Cluster, nodes: dict[str, NodeLook], objects: frozenset[str], *namespaces: str
+) -> None:
+    """But for namespaces, and for the zeros that kubelets keep."""
     assert await nodes_look(cluster) == nodes
-    assert await everything(cluster) - objects == LEFT
+    assert await everything(cluster) - objects == left_of(*namespaces)
     given = (await cluster.api.get(path_of("Node", MANAGEMENT)))["status"]["allocatable"]
     others = [name for name in given if not name.startswith("metax-tech.com/")]
     assert set((await resources_left(cluster, others)).values()) == {"0"}
@@ -156,7 +168,7 @@ async def test_without_a_registry_images_are_loaded_and_the_chart_is_installed_f
         company.released.record.image
     }
     assert release_in(installed) in await person.follows("remove-by-script")
-    await is_as_before(cluster, nodes, objects)
+    await is_as_before(cluster, nodes, objects, NAMESPACE)
     await person.follows("remove-by-script")
     await person.types(f"kubectl delete namespace {NAMESPACE}")
     await forget_the_image(person)
@@ -230,8 +242,8 @@ async def test_with_a_registry_the_manual_leads_from_the_bundle_to_the_removal(c
     assert release in (removed := await person.follows("remove", RELEASE=release))
     assert GPU in removed
     assert await lives(cluster) == {name: one for name, one in training.items() if name == "asked"}
-    await is_as_before(cluster, nodes, objects)
-    await person.types(f"kubectl delete pod asked; kubectl delete namespace {NAMESPACE}")
+    await is_as_before(cluster, nodes, objects, NAMESPACE, OF_THE_PAGE)
+    await person.types(f"kubectl delete pod asked; kubectl delete namespace {NAMESPACE} {OF_THE_PAGE}")
 
 
 async def enable_gpu_aware(person: Person) -> None:
@@ -241,6 +253,11 @@ async def enable_gpu_aware(person: Person) -> None:
     await person.follows("gpu-aware")
     by_hand = await person.types(f"cat {EXTENDERS}")
     address = yaml.safe_load(by_hand)["extenders"][0]["urlPrefix"]
+    # The address that the manual's command prints is the Service's in its namespace, and leads to the release's pods.
+    alias = (await cluster.api.get(path_of("Service", "gpu-aware-plugin", namespace=OF_THE_PAGE)))["spec"]
+    assert (address, alias.get("selector")) == (f"http://{alias['clusterIP']}:8080", None)
+    where = f"/api/v1/namespaces/{OF_THE_PAGE}/services/gpu-aware-plugin:8080/proxy/readyz"
+    assert await person.types(f"kubectl get --raw {where}")
     enable = f"{TANGRAM} gpu-aware enable --manifest copy.yaml --extender-url {address} --yes"
     await person.types(f"cp own.yaml copy.yaml; {enable}", on=WORKER)
     assert yaml.safe_load(await person.types(f"cat {EXTENDERS}", on=WORKER)) == yaml.safe_load(by_hand)

@@ -87,6 +87,9 @@ _GPU_LABEL: Final[dict[str, Schema]] = {"driver": _LABEL_DRIVER, "log": LOG, "re
 _GPU_AWARE: Final[dict[str, Schema]] = {
     "scoreWeight": _WEIGHT_TEXT,
     "lossWeight": _WEIGHT_TEXT,
+    "aliasNamespace": text(
+        "the name of a namespace, such as metax-gpu, or an empty text for none", f"({LABEL})?"
+    ),
     "log": LOG,
     "resources": RESOURCES,
 }

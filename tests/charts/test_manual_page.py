@@ -22,7 +22,7 @@ EVERY = [
     for folder in PAGES
     for script in sorted((FOLDER.parent / folder).glob("*.sh"))
 ]
-CORRECTIONS = ("T2", "T3", "T7", "T10")
+CORRECTIONS = ("T3", "T7", "T10")
 
 
 def cells(line: str) -> list[str]:

@@ -13,9 +13,11 @@ from builders.charts.goldens import Object, changes_of, objects_of
 from builders.charts.reading import of_kind, pod_of, workloads
 from tangram.drivers.mxsmi.tool import FOLDERS
 from tangram.drivers.mxsml.locate import DIRECTORIES
+from tangram.services.gpu_aware.alias_service import FAMILIES, SERVICE
 from tangram.services.gpu_device.config_texts import read_config_texts
 from tangram.units.ids import NodeName
 from tangram.wire.device_config import CONFIG_MAPS, NodeMode
+from tangram.wire.gpu_aware_weights import ALIAS, Weights, read_weights, read_written
 from tangram.wire.gpu_aware_weights import CONFIG_MAP as WEIGHTS
 from tangram.wire.metax_labels import INSTALLED as METAX_INSTALLED
 from tangram.wire.mthreads_labels import INSTALLED as MTHREADS_INSTALLED
@@ -261,6 +263,37 @@ def test_what_is_followed_live_restarts_nothing(chart: str, name: str) -> None:
     touched = [*changes.get("changed", {}), *(each["kind"] for each in changes.get("added", ()))]
     assert touched
     assert all(each.startswith("ConfigMap") for each in touched)
+
+
+def test_the_manuals_service_and_weights_are_where_gpu_aware_looks_for_them(chart: str) -> None:
+    case = "gpuAware.aliasNamespace"
+    objects = objects_of(case_named(chart, case))
+    (service,) = [each for each in of_kind(objects, "Service") if each["metadata"]["name"] == ALIAS]
+    (weights,) = [each for each in of_kind(objects, "ConfigMap") if each["metadata"]["name"] == ALIAS]
+    assert option(chart, "gpu-aware", "--alias-namespace", case) == "gpu-manual"
+    assert {each["metadata"]["namespace"] for each in (service, weights)} == {"gpu-manual"}
+    # kube-proxy finds a port of an endpoint by its name.
+    (real,) = [each for each in of_kind(objects, "Service") if each["metadata"]["name"] == SERVICE]
+    assert [(each["name"], each["port"]) for each in service["spec"]["ports"]] == [
+        (each["name"], each["port"]) for each in real["spec"]["ports"]
+    ]
+    written = read_written("", weights)
+    assert (read_weights(written.data), written.edited("score"), written.edited("loss")) == (
+        Weights(),
+        False,
+        False,
+    )
+    (home,) = [each for each in of_kind(objects, "Namespace") if each["metadata"]["name"] == "gpu-manual"]
+    assert home["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_what_gpu_aware_may_write_for_the_manual_is_the_endpoints_of_one_service(chart: str) -> None:
+    role = part(chart, "gpu-aware-alias", "gpuAware.aliasNamespace", "Role")
+    writes = [rule for rule in role["rules"] if {"create", "patch"} & set(rule["verbs"])]
+    assert [(rule["resources"], rule.get("resourceNames")) for rule in writes] == [
+        (["endpointslices"], sorted(FAMILIES.values())),
+        (["endpointslices"], None),
+    ]
 
 
 def test_cleaning_up_may_do_what_its_page_says(chart: str) -> None:

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from builders.charts.cases import CHARTS, OPERATOR, TANGRAM, Case, case_named, cases, values_of
+from builders.charts.cases import CHARTS, EXTENSIONS, OPERATOR, TANGRAM, Case, case_named, cases, values_of
 from builders.charts.goldens import Object, key_of, objects_of
 from builders.charts.reading import (
     CLUSTER_WIDE,
@@ -19,6 +19,7 @@ from builders.charts.reading import (
     workloads,
 )
 from tangram.cli.app import app
+from tangram.wire.gpu_aware_weights import ALIAS
 
 ALL = [pytest.param(case, id=f"{case.chart}-{case.name}") for chart in CHARTS for case in cases(chart)]
 VERSION_LABELS = {"app.kubernetes.io/version", "helm.sh/chart"}
@@ -29,6 +30,8 @@ KUBE_SYSTEM = {"RoleBinding tangram-scheduler-authentication"}
 """What belongs there wherever the release is: the role it names is there."""
 EVENTS_OF_NODES = {"Role tangram-dashboard", "RoleBinding tangram-dashboard"}
 """The same for the namespace where Kubernetes has them."""
+ALIASES = {TANGRAM: "", EXTENSIONS: "metax-gpu", OPERATOR: "metax-gpu"}
+"""Where the manual looks for gpu-aware, if a case does not say."""
 OF_THE_OPERATORS_PODS = {
     f"metax-{part}" for part in ("gpu-label", "gpu-device", "driver-manager", "container-runtime", "payloads")
 }
@@ -71,12 +74,18 @@ def test_everything_is_labelled_alike(case: Case, objects: list[Object]) -> None
 
 def test_everything_is_in_the_releases_namespace(case: Case, objects: list[Object]) -> None:
     settings = values_of(case).get("gpuDevice", {}).get("configNamespace", "kube-system")
+    manual = values_of(case).get("gpuAware", {}).get("aliasNamespace", ALIASES[case.chart])
     for thing in objects:
         follows = labels_of(thing)["app.kubernetes.io/component"] == "gpu-device"
         keeps = thing["metadata"]["name"] == "metax-operator-device-config"
         elsewhere = {settings} if follows or keeps else set[str]()
         elsewhere |= {"kube-system"} if key_of(thing) in KUBE_SYSTEM else set()
         elsewhere |= {"default"} if key_of(thing) in EVENTS_OF_NODES else set()
+        if thing["metadata"]["name"].endswith("-gpu-device-default"):
+            elsewhere = {"default"}
+        if labels_of(thing)["app.kubernetes.io/component"] == "gpu-aware-alias":
+            assert manual, key_of(thing)
+            elsewhere = {manual}
         if thing["kind"] in CLUSTER_WIDE:
             assert namespace_of(thing) == "", key_of(thing)
         else:
@@ -88,6 +97,9 @@ def test_what_is_selected_is_there(objects: list[Object]) -> None:
         assert selects(workload["spec"]["selector"]["matchLabels"], labels_of(pod_of(workload)))
     pods = [pod_of(each) for each in of_kind(objects, "Deployment", "DaemonSet")]
     for thing in of_kind(objects, "Service", "PodDisruptionBudget", "PodMonitor"):
+        if thing["metadata"]["name"] == ALIAS:
+            assert "selector" not in thing["spec"], "its endpoints are written by gpu-aware"
+            continue
         selector = thing["spec"]["selector"]
         wanted = selector if thing["kind"] == "Service" else selector["matchLabels"]
         (pod,) = [each for each in pods if selects(wanted, labels_of(each))]

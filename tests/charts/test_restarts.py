@@ -38,6 +38,7 @@ RESTARTED: dict[str, set[str]] = {
     "gpuLabel.resources": {"gpu-label"},
     "gpuAware.scoreWeight": NOBODY,
     "gpuAware.lossWeight": NOBODY,
+    "gpuAware.aliasNamespace": {"gpu-aware"},
     "gpuAware.log": {"gpu-aware"},
     "gpuAware.resources": {"gpu-aware"},
     "cleanup.enabled": NOBODY,

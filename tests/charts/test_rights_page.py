@@ -14,11 +14,12 @@ from typing import Final
 
 import pytest
 
-from builders.charts.cases import TANGRAM, WITH_DAEMONS, Case, case_named, cases, values_of
+from builders.charts.cases import EXTENSIONS, TANGRAM, WITH_DAEMONS, Case, case_named, cases, values_of
 from builders.charts.goldens import objects_of
 from builders.charts.reading import of_kind
 from e2e.audit_kit import Question
 from e2e.rights_kit import BINDINGS, ROLES, Judged, Right, beyond, judged, own_rights
+from tangram.wire.gpu_aware_weights import ALIAS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SECTION: Final = (
@@ -27,6 +28,8 @@ SECTION: Final = (
     .partition("\n## Rights\n")[2]
     .partition("\n## ")[0]
 )
+ALIASES: Final = {EXTENSIONS: "metax-gpu"}
+"""What the charts have for `gpuAware.aliasNamespace` where a case does not set it."""
 RECORDED: Final = case_named(TANGRAM, "deployExtenderGPUAware")
 EVERY: Final = [
     pytest.param(case, id=f"{case.chart}-{case.name}") for chart in WITH_DAEMONS for case in cases(chart)
@@ -45,9 +48,15 @@ def _renamed(right: Right, case: Case) -> Right:
     if (part, right.resource) == ("gpu-device", "configmaps"):
         settings = values_of(case).get("gpuDevice", {})
         home = (settings.get("configNamespace", "kube-system"), "the configuration's namespace")
-    # Where Kubernetes has the events of nodes, whatever a chart is told.
-    fixed = "default" if (part, right.resource) == ("dashboard", "events") else ""
-    return right._replace(account=part, namespace=dict([home, ("", ""), (fixed, fixed)])[right.namespace])
+    alias = values_of(case).get("gpuAware", {}).get("aliasNamespace") or ALIASES.get(case.chart, "")
+    if right.name == ALIAS:
+        return right._replace(account=part, namespace="the namespace of aliases")
+    # Where Kubernetes has the events of nodes, and what is applied without a namespace, whatever a chart is told.
+    fixed = {("dashboard", "events"): "default", ("gpu-device", "configmaps"): "default"}
+    known = {alias: "the namespace of aliases"} | {"": ""} | dict([home])
+    if right.namespace not in known:
+        assert right.namespace == fixed[part, right.resource]
+    return right._replace(account=part, namespace=known.get(right.namespace, right.namespace))
 
 
 def elsewhere() -> dict[str, str]:

@@ -102,7 +102,7 @@ Right = tuple[str, str, str, frozenset[str], frozenset[str]]
 def granted() -> Iterator[Right]:
     """Part, place, resource, the names it is for, and verbs."""
     for role in of_kind(OBJECTS, "ClusterRole", "Role"):
-        part = role["metadata"]["name"].removeprefix("tangram-")
+        part = role["metadata"]["name"].removeprefix("tangram-").removesuffix("-default")
         where = role["metadata"].get("namespace", "cluster")
         for rule in role["rules"]:
             for resource in rule["resources"]:

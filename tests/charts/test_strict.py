@@ -68,11 +68,14 @@ async def server() -> AsyncIterator[Server]:
                 for definition in yaml.safe_load_all(file.read_text("utf-8")):
                     await ready.make(definition)
             there = {"default", "kube-system"}
-            for namespace in sorted(
-                {each["metadata"].get("namespace", "default") for each in distinct()} - there
-            ):
+            for namespace in sorted(places() - there):
                 await ready.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             yield ready
+
+
+def places() -> set[str]:
+    """Every namespace that an object of a case is in."""
+    return {each["metadata"].get("namespace", "default") for each in distinct()}
 
 
 def distinct() -> Iterator[Object]:
@@ -92,7 +95,9 @@ async def test_every_object_of_every_case_is_taken(server: Server) -> None:
     objections = {
         key_of(thing): objection
         for thing in distinct()
-        if thing["kind"] not in ONLY_REAL and (objection := await server.objection(thing))
+        if thing["kind"] not in ONLY_REAL
+        and not (thing["kind"] == "Namespace" and thing["metadata"]["name"] in places())
+        and (objection := await server.objection(thing))
     }
     assert objections == {}
 

@@ -153,6 +153,7 @@ _SHARED_BESIDE: Final[dict[str, dict[str, Values]]] = {
     "deployExtenderGPUAware": {
         "gpuAware.scoreWeight": {"gpuAware": {"scoreWeight": "2.5"}},
         "gpuAware.lossWeight": {"gpuAware": {"lossWeight": "0"}},
+        "gpuAware.aliasNamespace": {"gpuAware": {"aliasNamespace": "gpu-manual"}},
         "gpuAware.log": {"gpuAware": {"log": _OWN_LOG}},
         "gpuAware.resources": {"gpuAware": {"resources": _LARGE}},
         "log-of-all": {

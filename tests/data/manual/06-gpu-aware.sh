@@ -1,7 +1,6 @@
 #!/bin/sh -eu
 # On a management node: kube-scheduler asks gpu-aware, which was installed with --set deployExtenderGPUAware=true.
-# T2, in the manual: kubectl get svc -n metax-gpu | grep gpu-aware | awk '{print $3}'
-gpuAwareSVCIP=$(kubectl get svc -n metax-gpu-extensions | grep gpu-aware | awk '{print $3}')
+gpuAwareSVCIP=$(kubectl get svc -n metax-gpu | grep gpu-aware | awk '{print $3}')
 
 mkdir -p /etc/metax
 # T7, in the manual: apiVersion: kubescheduler.config.k8s.io/v1beta3

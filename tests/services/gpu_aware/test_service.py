@@ -27,6 +27,7 @@ from tangram.model.cards import CardMode
 from tangram.services.gpu_aware import service as services
 from tangram.services.gpu_aware.following import MapName
 from tangram.services.gpu_aware.service import Settings, serve
+from tangram.wire.gpu_aware_weights import WRITTEN_BY_CHART
 from tangram.wire.metax_listing import NODE_DEVICES
 from tangram.wire.metax_topology import LOSSES, SCORES
 
@@ -110,6 +111,28 @@ async def running(
 
 def put_weights(server: SmallApiServer, **data: str) -> None:
     server.put(MAP_PATH, {"data": data})
+
+
+async def test_an_edit_of_the_manuals_config_map_counts_too_and_one_in_both_is_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    alias = "/api/v1/namespaces/manual/configmaps/gpu-aware-plugin"
+    note = {"annotations": {WRITTEN_BY_CHART: '{"score":"1.0","loss":"0.5"}'}}
+    async with small_api_server() as (server, connection):
+        put_weights(server, score="1.0", loss="0.5")
+        server.put(alias, {"metadata": note, "data": {"score": "1.0", "loss": "0.5"}})
+        settings = Settings(address=ANYWHERE, weights_map=PLACE, alias_namespace="manual")
+        async with running(caplog, settings, connection) as aware:
+            await aware.until_ready()
+            await aware.until_best("good")
+            server.put(alias, {"metadata": note, "data": {"score": "1.0", "loss": "5"}})
+            await aware.until_best("mild")
+            put_weights(server, score="1.0", loss="0.1")
+            await until(lambda: "loss edited in both ConfigMaps" in caplog.text)
+            assert await aware.best() == "mild"
+            server.remove(alias)
+            await aware.until_metric('tangram_gpu_aware_weight{weight="loss"} 0.1')
+            assert await aware.best() == "good"
 
 
 async def test_an_edit_of_the_config_map_turns_two_nodes_round_without_a_restart(

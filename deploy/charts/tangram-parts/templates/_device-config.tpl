@@ -33,6 +33,36 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "tangram-parts.name" $part }}
     namespace: {{ .Release.Namespace | quote }}
+{{- if ne .Values.gpuDevice.configNamespace "default" }}
+---
+# One that was applied without a namespace is not read; its author is told so by an event on it.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ include "tangram-parts.name" $part }}-default
+  namespace: default
+  labels: {{- include "tangram-parts.labels" $part | nindent 4 }}
+rules:
+  - apiGroups: [""]
+    resources: [configmaps]
+    resourceNames: [metax-device-config]
+    verbs: [list, watch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ include "tangram-parts.name" $part }}-default
+  namespace: default
+  labels: {{- include "tangram-parts.labels" $part | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ include "tangram-parts.name" $part }}-default
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "tangram-parts.name" $part }}
+    namespace: {{ .Release.Namespace | quote }}
+{{- end }}
 {{- if ne .Chart.Name "metax-operator" }}
 {{- with .Values.gpuDevice.deviceConfig }}
 ---

@@ -92,6 +92,10 @@ spec:
           args:
             - gpu-aware
             {{- include "tangram-parts.log-arguments" $logs | nindent 12 }}
+            {{- with .Values.gpuAware.aliasNamespace }}
+            - --alias-namespace
+            - {{ . | quote }}
+            {{- end }}
           ports:
             - name: extender
               containerPort: 8080
@@ -107,4 +111,7 @@ spec:
         - name: tmp
           emptyDir:
             sizeLimit: 16Mi
+{{- if .Values.gpuAware.aliasNamespace }}
+{{- include "tangram-parts.gpu-aware-alias" . }}
+{{- end }}
 {{- end -}}

@@ -20,7 +20,7 @@ from tangram.kube.connection import Connection, find_connection
 from tangram.kube.errors import NoConnection
 from tangram.services.gpu_aware.following import MapName
 from tangram.services.gpu_aware.service import OPTION, Settings, serve
-from tangram.units.ids import IdError, node_name
+from tangram.units.ids import IdError, namespace, node_name
 from tangram.wire.gpu_aware_weights import CONFIG_MAP
 
 COMPONENT: Final = "gpu-aware"
@@ -47,6 +47,15 @@ def gpu_aware(
     weights_dir: Annotated[
         Path | None, Parameter(metavar="DIR", help="Where that ConfigMap is mounted, instead.")
     ] = None,
+    alias_namespace: Annotated[
+        str,
+        Parameter(
+            metavar="NAMESPACE",
+            show_default=False,
+            help="Where MetaX's manual looks: weights edited in ConfigMap gpu-aware-plugin there count, and the Service "
+            "of that name leads here.",
+        ),
+    ] = "",
     follow_cluster: Annotated[
         bool,
         Parameter(
@@ -69,13 +78,19 @@ def gpu_aware(
         raise InputError(
             "--weights-configmap and --weights-dir both say where the weights are: keep one of the two."
         )
-    connection = _connection(kubeconfig, needed=follow_cluster or named is not None)
+    if alias_namespace and weights_dir is not None:
+        raise InputError(
+            "--alias-namespace names a ConfigMap with weights and --weights-dir a folder: keep one of the two."
+        )
+    needed = follow_cluster or named is not None or bool(alias_namespace)
+    connection = _connection(kubeconfig, needed=needed)
     if named is None and connection is not None:
         named = MapName(connection.namespace, CONFIG_MAP)
     settings = Settings(
         address=_address(address),
         weights_folder=weights_dir,
         weights_map=named,
+        alias_namespace=_namespace(alias_namespace),
         follow_cluster=follow_cluster,
         certificate=_certificate(tls_cert, tls_key),
     )
@@ -99,13 +114,20 @@ def _connection(kubeconfig: Path | None, *, needed: bool) -> Connection | None:
 
 
 def _map_name(text: str) -> MapName:
-    namespace, _, name = text.partition("/")
+    place, _, name = text.partition("/")
     try:
-        return MapName(node_name(namespace), node_name(name))
+        return MapName(node_name(place), node_name(name))
     except IdError:
         raise InputError(
             f"--weights-configmap is {text!r:.80}: it is NAMESPACE/NAME; write for example metax-gpu/{CONFIG_MAP}."
         ) from None
+
+
+def _namespace(text: str) -> str:
+    try:
+        return namespace(text) if text else ""
+    except IdError as error:
+        raise InputError(f"--alias-namespace: {error}.") from None
 
 
 def _address(text: str) -> Address:

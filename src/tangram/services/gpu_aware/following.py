@@ -6,8 +6,9 @@ nodes that publish their figures; so whoever does not ask for it is spared the w
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from tangram.daemon.running import Supervisor
@@ -18,6 +19,7 @@ from tangram.services.gpu_aware.weighing import Scale
 from tangram.vendors.metax import names
 from tangram.wire import hami, loose
 from tangram.wire.agent_state import AGENT
+from tangram.wire.gpu_aware_weights import WrittenWeights, join_weights, read_written
 from tangram.wire.inventory import INVENTORY
 from tangram.wire.metax_listing import NODE_DEVICES
 from tangram.wire.metax_topology import LOSSES, SCORES
@@ -40,36 +42,79 @@ class MapName(NamedTuple):
 
 
 class FollowedWeights:
-    """The weights in a ConfigMap, taken over as it changes; one that is not there means the usual weights."""
+    """The weights in a ConfigMap, taken over as it changes; one that is not there means the usual weights.
 
-    def __init__(self, api: Api, place: MapName, scale: Scale) -> None:
+    `alias` is the ConfigMap of MetaX's manual, where there may be one: what was edited there counts first.
+    """
+
+    def __init__(self, api: Api, place: MapName, scale: Scale, alias: MapName | None = None) -> None:
         self._place = place
         self._scale = scale
-        self._asked = False
+        self._contested: tuple[str, ...] = ()
+        self._usual = _FollowedMap(api, place, self._changed)
+        self._alias = None if alias is None else _FollowedMap(api, alias, self._changed)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as running:
+            running.create_task(self._usual.run())
+            if self._alias is not None:
+                running.create_task(self._alias.run())
+
+    def unready(self) -> list[str]:
+        """Only until the API server was asked once: without it the usual weights must do."""
+        followed = [each for each in (self._usual, self._alias) if each is not None]
+        return [
+            f"the ConfigMap {each.place} has not been asked for yet" for each in followed if not each.asked
+        ]
+
+    def _changed(self) -> None:
+        if self._alias is None:
+            self._scale.take(self._usual.written.data)
+            return
+        joined = join_weights(self._usual.written, self._alias.written)
+        self._scale.take(joined.data, joined.sources)
+        if joined.contested and joined.contested != self._contested:
+            _log.warning(
+                "%s edited in both ConfigMaps, and %s counts: write the same value into both, or delete the key there",
+                " and ".join(joined.contested),
+                self._alias.place,
+                extra={"other": str(self._place)},
+            )
+        self._contested = joined.contested
+
+
+class _FollowedMap:
+    """One ConfigMap with weights."""
+
+    def __init__(self, api: Api, place: MapName, changed: Callable[[], None]) -> None:
+        self.place = place
+        self.written = WrittenWeights(source=str(place))
+        self._changed = changed
+        self._tried = False
         self._complaint = _Complaint(f"the ConfigMap {place}")
-        self._informer: Informer[Mapping[str, object]] = Informer(
+        self._informer: Informer[WrittenWeights] = Informer(
             api,
             f"/api/v1/namespaces/{place.namespace}/configmaps",
-            self._told,
-            keep=lambda thing: loose.members(thing.get("data")),
+            self._update,
+            keep=lambda thing: read_written(str(place), thing),
             query={"fieldSelector": f"metadata.name={place.name}"},
             troubled=self._troubled,
         )
 
+    @property
+    def asked(self) -> bool:
+        return self._tried or self._informer.synced.is_set()
+
     async def run(self) -> None:
         await self._informer.run()
 
-    def unready(self) -> list[str]:
-        """Only until the API server was asked once: without it the usual weights must do."""
-        asked = self._asked or self._informer.synced.is_set()
-        return [] if asked else [f"the ConfigMap {self._place} has not been asked for yet"]
-
-    def _told(self, change: Change[Mapping[str, object]]) -> None:
+    def _update(self, change: Change[WrittenWeights]) -> None:
         self._complaint.settle()
-        self._scale.take({} if change.new is None else change.new)
+        self.written = change.new or WrittenWeights(source=str(self.place))
+        self._changed()
 
     def _troubled(self, sentence: str) -> None:
-        self._asked = True
+        self._tried = True
         self._complaint.hear(sentence)
 
 

@@ -20,10 +20,12 @@ from tangram.daemon.web_asking import MEBI, Answering, NotAnswered, Reading, app
 from tangram.daemon.web_serving import serving_app
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
+from tangram.services.gpu_aware.alias_service import AliasService
 from tangram.services.gpu_aware.desk import Desk, Refused
 from tangram.services.gpu_aware.following import FollowedCluster, FollowedWeights, MapName
 from tangram.services.gpu_aware.metrics import Metrics
 from tangram.services.gpu_aware.weighing import Scale, read_folder
+from tangram.wire.gpu_aware_weights import ALIAS
 
 OPTION: Final = "--address"
 LARGEST_BODY: Final = 64 * MEBI
@@ -39,6 +41,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     weights_folder: Path | None = None
     """Where the ConfigMap is mounted; goes before `weights_map`."""
     weights_map: MapName | None = None
+    alias_namespace: str = ""
+    """Where the ConfigMap and the Service of MetaX's manual are, beside `weights_map`; empty where they are not."""
     follow_cluster: bool = False
     """Needs a connection, as `weights_map` does."""
     certificate: tuple[Path, Path] | None = None
@@ -53,10 +57,14 @@ async def serve(supervisor: Supervisor, settings: Settings, connection: Connecti
     async with AsyncExitStack() as stack:
         weights: FollowedWeights | None = None
         cluster: FollowedCluster | None = None
+        service: AliasService | None = None
         if connection is not None:
             api = await stack.enter_async_context(Api(connection, agent=AGENT))
             if settings.weights_folder is None and settings.weights_map is not None:
-                weights = FollowedWeights(api, settings.weights_map, scale)
+                alias = MapName(settings.alias_namespace, ALIAS) if settings.alias_namespace else None
+                weights = FollowedWeights(api, settings.weights_map, scale, alias)
+            if settings.alias_namespace and settings.alias_namespace != connection.namespace:
+                service = AliasService(api, connection.namespace, settings.alias_namespace)
             if settings.follow_cluster:
                 cluster = FollowedCluster(api)
         if settings.weights_folder is not None:
@@ -81,6 +89,8 @@ async def serve(supervisor: Supervisor, settings: Settings, connection: Connecti
             supervisor.vital("following weights", weights.run())
         if cluster is not None:
             cluster.begin(supervisor)
+        if service is not None:
+            supervisor.lasting("keeping the alias Service", service.run)
         if pair is not None:
             supervisor.vital("following the certificate", pair.follow())
         return await supervisor.until_stopped()

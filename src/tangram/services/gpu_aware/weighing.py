@@ -30,10 +30,10 @@ class Scale:
         """Why what is written is not in force; empty when it is."""
         metrics.weights_are(self.weights)
 
-    def take(self, data: Mapping[str, object]) -> None:
-        """Take over a ConfigMap's data; no data means the usual weights."""
+    def take(self, data: Mapping[str, object], sources: Mapping[str, str] | None = None) -> None:
+        """Take over a ConfigMap's data; no data means the usual weights. `sources` are as in `read_weights`."""
         try:
-            weights = read_weights(data)
+            weights = read_weights(data, sources)
         except WireError as error:
             self.refuse(error.sentence)
             return

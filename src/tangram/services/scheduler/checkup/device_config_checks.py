@@ -7,7 +7,7 @@ is new. Here it shows at once, for every node that is named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from tangram.daemon.yaml_text import UnreadableYaml, parse_document
@@ -51,7 +51,7 @@ def device_configs(scene: Scene) -> Findings:
         yield ok(CHECK, f"ConfigMap {name_of(found[0])} can be read for every node")
 
 
-def _unread(found: list[Object], places: list[str]) -> Findings:
+def _unread(found: Iterable[Object], places: list[str]) -> Findings:
     """Those in namespaces in which no agent looks: most often applied without a namespace."""
     for each in found:
         yield warn(
@@ -63,7 +63,7 @@ def _unread(found: list[Object], places: list[str]) -> Findings:
         )
 
 
-def _perhaps_unread(found: list[Object]) -> Findings:
+def _perhaps_unread(found: Iterable[Object]) -> Findings:
     """Where no agent's pod tells in which namespace it looks, the one that kubectl takes by itself is suspicious."""
     for each in found:
         if _namespace(each) == _WITHOUT_NAMESPACE:

@@ -88,8 +88,12 @@ class Aware:
 
     async def restart_scheduler(self) -> None:
         """What the kubelet does when the manifest changed."""
-        read = yaml.safe_load(self.manifest.read_text())
         await self.cluster.box.stop(SCHEDULER)
+        await self.start_scheduler()
+
+    async def start_scheduler(self) -> None:
+        """What the kubelet does where none runs."""
+        read = yaml.safe_load(self.manifest.read_text())
         await self.cluster.box.start(SCHEDULER, read["spec"]["containers"][0]["command"])
 
     async def start(self, *more: str) -> None:

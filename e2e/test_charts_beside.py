@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from builders.charts.cases import DEFAULT, EXTENSIONS, OPERATOR, TANGRAM, case_named
 from builders.charts.goldens import CHARTS as FOLDER
@@ -190,3 +191,69 @@ async def test_device_modes_may_be_kept_by_the_operator_where_agents_follow_them
     assert await applied("metax-device-config")
     assert not await applied("kube-root-ca.crt")
     assert await did("delete", "configmap", "metax-device-config", "--wait=false")
+
+
+# ---- where MetaX's manual looks for gpu-aware
+
+MANUALS = "metax-gpu"
+"""`gpuAware.aliasNamespace`, if not given; the release is elsewhere."""
+
+
+def owned(kind: str, name: str, release: str = "") -> Object:
+    notes = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "default"}
+    metadata: Object = {"name": name, "annotations": notes if release else {}}
+    if kind != "Namespace":
+        metadata["namespace"] = MANUALS
+    more: Object = {"spec": {"ports": [{"port": 8080}]}} if kind == "Service" else {}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more}
+
+
+@pytest.mark.parametrize(
+    ("there", "made"),
+    [
+        pytest.param([], {"Namespace", "Service", "ConfigMap"}, id="nothing there"),
+        pytest.param([owned("Namespace", MANUALS)], {"Service", "ConfigMap"}, id="somebody's namespace"),
+        pytest.param(
+            [owned("Namespace", MANUALS), owned("ConfigMap", "gpu-aware-plugin")],
+            {"Service"},
+            id="weights of a person's",
+        ),
+        pytest.param(
+            [
+                owned("Namespace", MANUALS, "x"),
+                owned("ConfigMap", "gpu-aware-plugin", "x"),
+                owned("Service", "gpu-aware-plugin", "x"),
+            ],
+            {"Namespace", "Service", "ConfigMap"},
+            id="the release's own",
+        ),
+        pytest.param(
+            [owned("Namespace", MANUALS), owned("Service", "gpu-aware-plugin")], set(), id="another's Service"
+        ),
+    ],
+)
+async def test_what_is_in_the_manuals_namespace_is_left_to_its_owner_and_a_service_is_not_taken(
+    plain: Cluster, there: list[Object], made: set[str]
+) -> None:
+    for each in there:
+        created = await plain.kubectl("create", "-f", "-", stdin=json.dumps(each))
+        assert created.status == 0, created.errors
+    try:
+        chart = [str(FOLDER / EXTENSIONS), "--dry-run=server", "--set", "deployExtenderGPUAware=true"]
+        answer = await plain.kubectl("install", "x", *chart, program="helm")
+    finally:
+        # A namespace that is being deleted would be there for the next case.
+        await plain.kubectl("delete", "namespace", MANUALS, "--ignore-not-found", "--timeout=60s")
+    if not made:
+        assert answer.status == 1
+        assert f"Service gpu-aware-plugin in namespace {MANUALS} is not this release's" in answer.errors
+        return
+    assert answer.status == 0, answer.errors
+    manifest = answer.output.partition("\nMANIFEST:\n")[2].partition("\nNOTES:\n")[0]
+    objects = [each for each in yaml.safe_load_all(manifest) if each]
+    found = {
+        each["kind"]
+        for each in objects
+        if each["metadata"].get("namespace") == MANUALS or each["metadata"]["name"] == MANUALS
+    }
+    assert found - {"Role", "RoleBinding"} == made

@@ -18,7 +18,7 @@ from tangram.wire.metax_topology import ZONES
 from tangram.wire.publication import publication
 from testbed.api import path_of
 from testbed.box import REPOSITORY
-from testbed.cluster import Cluster
+from testbed.cluster import SCHEDULER, Cluster
 from testbed.manifests import is_bound
 from testbed.options import Options
 
@@ -166,6 +166,29 @@ async def test_disabled_again_the_manifest_is_what_it_was_and_nobody_asks_any_mo
         assert again.status == 0, again.errors
         await aware.restart_scheduler()
     assert aware.manifest.read_text() == on
+
+
+async def test_the_manuals_version_ends_this_kube_scheduler_and_enable_writes_the_one_that_it_reads(
+    aware: Aware, unique: Unique
+) -> None:
+    """The manual has `v1beta3`, which is gone; and where the tag says nothing, a person names the version."""
+    box, written, manifest = aware.cluster.box, aware.config.read_text(), aware.manifest.read_text()
+    aware.config.write_text(written.replace("k8s.io/v1\n", "k8s.io/v1beta3\n"))
+    await box.stop(SCHEDULER)
+    await aware.start_scheduler()
+    assert await box.wait(SCHEDULER) != 0
+    assert 'no kind "KubeSchedulerConfiguration" is registered for version' in box.log(SCHEDULER)
+    version = aware.cluster.programs.version("kubernetes")
+    aware.manifest.write_text(manifest.replace(f":{version}", "@sha256:00"))
+    refused = await aware.switch("enable")
+    assert (refused.status, "--scheduler-version" in refused.errors) == (2, True)
+    done = await aware.switch("enable", "--scheduler-version", version)
+    assert done.status == 0, done.errors
+    assert "only when it starts" in done.errors
+    assert aware.config.read_text() == written
+    aware.manifest.write_text(manifest)
+    await aware.start_scheduler()
+    assert await chosen(aware, unique("again"), 2) == GOOD
 
 
 async def test_the_manifests_of_the_page_are_taken_and_give_all_the_rights_it_needs(aware: Aware) -> None:

@@ -52,7 +52,7 @@ def gpu_aware(
         Parameter(
             metavar="NAMESPACE",
             show_default=False,
-            help="Where MetaX's manual looks: weights edited in ConfigMap gpu-aware-plugin there count, and the Service "
+            help="Where MetaX's manual looks: weights edited in ConfigMap gpu-aware-plugin there count, the Service "
             "of that name leads here.",
         ),
     ] = "",

@@ -134,7 +134,7 @@ def _copy(
         },
         "addressType": family,
         "endpoints": sorted(endpoints, key=lambda each: str(each.get("addresses"))),
-        "ports": next((loose.elements(each.get("ports")) for each in originals), []),
+        "ports": loose.elements(originals[0].get("ports")) if originals else [],
     }
 
 

@@ -43,11 +43,11 @@ def device_configs(scene: Scene) -> Findings:
             f"namespace (--config-namespace), and there {CONFIG_MAPS[0]} before {CONFIG_MAPS[1]}",
             "keep the one that the agents follow, and delete the others",
         )
-    elif not places:
-        yield from _perhaps_unread(found)
+    doubts = list(_perhaps_unread(found)) if not places and len(found) == 1 else []
+    yield from doubts
     faults = [finding for each in found for finding in _faults(each, scene)]
     yield from faults
-    if found and not faults and len(found) == 1:
+    if len(found) == 1 and not faults and not doubts:
         yield ok(CHECK, f"ConfigMap {name_of(found[0])} can be read for every node")
 
 

@@ -201,7 +201,8 @@ MANUALS = "metax-gpu"
 
 def owned(kind: str, name: str, release: str = "") -> Object:
     notes = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "default"}
-    metadata: Object = {"name": name, "annotations": notes if release else {}}
+    managed = {"app.kubernetes.io/managed-by": "Helm"}
+    metadata: Object = {"name": name} | ({"annotations": notes, "labels": managed} if release else {})
     if kind != "Namespace":
         metadata["namespace"] = MANUALS
     more: Object = {"spec": {"ports": [{"port": 8080}]}} if kind == "Service" else {}

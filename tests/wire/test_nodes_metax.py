@@ -175,6 +175,33 @@ def test_cards_marked_native_are_the_whole_ones() -> None:
     assert reading.problems == ()
 
 
+@pytest.mark.parametrize(
+    ("announced", "expected"),
+    [
+        pytest.param({"metax-tech.com/sgpu": "32"}, [CardMode.SLICED] * 2, id="slices alone"),
+        pytest.param({}, [CardMode.SLICED] * 2, id="neither"),
+        pytest.param({WHOLE: "2"}, [CardMode.WHOLE] * 2, id="whole cards alone"),
+        pytest.param(
+            {WHOLE: "1", "metax-tech.com/sgpu": "16"},
+            [CardMode.UNDECIDED, CardMode.SLICED],
+            id="fewer whole cards than are marked",
+        ),
+        pytest.param({WHOLE: "2", "metax-tech.com/sgpu": "16"}, [CardMode.WHOLE] * 2, id="as many"),
+    ],
+)
+def test_the_mark_native_counts_only_where_the_node_announces_as_many_whole_cards(
+    announced: Json, expected: list[CardMode]
+) -> None:
+    """HAMi does not read the mark, so on a node that announces slices alone such cards are sold in slices."""
+    cards = [listed_card(0, model="native"), listed_card(1, model="native")]
+    reading = listed_node(*cards, capacity=announced)
+    assert modes(reading) == expected
+    assert [card.slots for card in reading.node.cards] == [
+        1 if mode is CardMode.WHOLE else 16 for mode in expected
+    ]
+    assert [card.product for card in reading.node.cards] == ["", ""], "the mark is no product"
+
+
 def test_without_a_mark_the_count_maps_onto_the_listed_cards_so_that_none_is_sold_twice() -> None:
     reading = listed_node(listed_card(0), listed_card(1), listed_card(2), capacity={WHOLE: "2"})
     assert modes(reading) == [CardMode.UNDECIDED, CardMode.UNDECIDED, CardMode.SLICED]
@@ -276,7 +303,9 @@ def test_of_a_c500_slices_have_less_than_its_memory_which_no_plugin_announces(
     listed: Json, label: str, memory: int
 ) -> None:
     manifest = node(
-        annotations={LISTING: listing(listed_card(0, **listed))}, labels={LABEL: label} if label else {}
+        annotations={LISTING: listing(listed_card(0, **listed))},
+        labels={LABEL: label} if label else {},
+        capacity=None if listed.get("model") not in ("native", "vgpu") else {WHOLE: "1"},
     )
     assert [card.memory for card in read_node(manifest).node.cards] == [memory]
 

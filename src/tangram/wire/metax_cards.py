@@ -4,12 +4,15 @@ The sGPU plugin lists cards by uuid, the plain plugin only counts them, and Koor
 HAMi keeps a separate inventory for each, and a node that publishes two of them sells every card twice. Here a card that
 anyone lists is one card; a count creates cards only where nobody lists any, and otherwise says how listed ones are
 offered.
+
+The list's `model` says `native` of some cards. HAMi does not read it, and what a kubelet gives follows from the
+resources of the node alone, so these decide: the word counts only where the node announces as many whole cards.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -49,7 +52,11 @@ def metax_cards(facts: NodeFacts, reported: Sequence[Card]) -> MetaxCards:
     """Every MetaX card of the node once; `reported` are those of its `Device`."""
     listed = _listed(facts)
     whole = facts.counted(names.GPU)
-    cards = {card.uuid: card for card in (_card(facts, index, each) for index, each in listed.items())}
+    modes = _modes(listed, whole)
+    cards = {
+        card.uuid: card
+        for card in (_card(facts, index, each, modes[index]) for index, each in listed.items())
+    }
     for card in reported:
         known = cards.get(card.uuid)
         cards[card.uuid] = card if known is None else _together(known, card)
@@ -93,8 +100,14 @@ def _plausible(card: ListedCard) -> bool:
     )
 
 
-def _card(facts: NodeFacts, index: int, listed: ListedCard) -> Card:
-    mode = _MODES.get(listed.model, CardMode.SLICED)
+def _modes(listed: Mapping[int, ListedCard], whole: Counted) -> dict[int, CardMode]:
+    """How each listed card is offered: as `model` says, if the node announces that many cards that are not sliced."""
+    said = {index: _MODES.get(each.model, CardMode.SLICED) for index, each in listed.items()}
+    marked = sum(mode is not CardMode.SLICED for mode in said.values())
+    return said if marked <= whole.announced else dict.fromkeys(said, CardMode.SLICED)
+
+
+def _card(facts: NodeFacts, index: int, listed: ListedCard, mode: CardMode) -> Card:
     return Card(
         uuid=CardUuid(listed.uuid),
         index=index,

@@ -78,8 +78,14 @@ async def until_pod_says(node: AgentNode, name: str, key: str, value: str) -> No
     )
 
 
+async def announced_health(node: AgentNode) -> dict[str, bool]:
+    """By uuid, whether the node announces a card as one that may be given."""
+    said = json.loads((await annotations(node))["tangram.dev/node-inventory"])
+    return {each["uuid"]: each.get("healthy", True) for each in said["cards"]}
+
+
 async def listed_cards(node: AgentNode) -> dict[str, Object]:
-    """What the node announces of its cards, by uuid."""
+    """What the node's list for peers says of its sliced cards, by uuid."""
     return {
         each["uuid"]: each
         for each in json.loads((await annotations(node))["metax-tech.com/node-gpu-devices"])

@@ -26,7 +26,7 @@ from e2e.agent_view_kit import (
     tell,
     whole_pod,
 )
-from e2e.agent_watch_kit import annotate, listed_cards, until, until_annotation, until_counts, until_event
+from e2e.agent_watch_kit import annotate, announced_health, until, until_annotation, until_counts, until_event
 from e2e.restarts_kit import PATIENCE, restart_kubelet, same_container
 from e2e.test_health import health
 from testbed.api import path_of
@@ -69,7 +69,7 @@ async def until_listed(node: AgentNode, number: int, *, healthy: bool) -> None:
     uuid = metax(node)[number].uuid
 
     async def so() -> bool:
-        return (await listed_cards(node))[uuid].get("healthy", False) is healthy
+        return (await announced_health(node))[uuid] is healthy
 
     await until(so, f"card {number} is announced as {'healthy' if healthy else 'unhealthy'}")
 
@@ -153,7 +153,7 @@ async def test_with_health_checks_off_a_failing_card_changes_nothing(node: Agent
     assert (await inside(node, "there")).nodes == nodes_of([cards[1]])
     # The agent has looked at everything again when it announces that a card less is free.
     await until_annotation(node, SCORES, lambda value: value != before)
-    assert (await listed_cards(node))[cards[1].uuid]["healthy"] is True
+    assert (await announced_health(node))[cards[1].uuid]
     await until_counts(node, GPU, 8, 8)
 
 

@@ -23,12 +23,23 @@ from e2e.agent_view_kit import (
     on,
     place_known,
     room_on,
+    run_here,
     slice_of,
+    whole_pod,
 )
-from e2e.agent_watch_kit import annotate, annotations, until_annotation, until_counts, until_pod_says
+from e2e.agent_watch_kit import (
+    annotate,
+    annotations,
+    listed_cards,
+    until_annotation,
+    until_counts,
+    until_event,
+    until_pod_says,
+)
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Slice
 from tangram.units.na import known
+from tangram.wire.metax_listing import NODE_DEVICES
 from testbed.api import Object, path_of
 from testbed.box import REPOSITORY
 from testbed.manifests import container, pod
@@ -229,3 +240,41 @@ async def test_whole_cards_that_hami_named_by_its_own_numbers_are_the_ones_that_
     cards = metax(node)
     assert (await inside(node, "g1", "c0")).nodes == nodes_of([cards[4], cards[5]])
     await until_pod_says(node, "g1", PHASE, "success")
+
+
+@on(WHOLE)
+async def test_a_slice_that_hami_sent_to_a_whole_card_is_told_and_the_card_goes_to_another_pod(
+    node: AgentNode,
+) -> None:
+    await until_counts(node, GPU, 8, 8)
+    made, written = recorded(node, "s1")
+    await as_hami_does(node, made, written)
+    found = await inside(node, "s1", "c0")
+    assert not found.nodes, "the kubelet starts it without a card"
+    for about in ("s1", node.name):
+        await until_event(node, about, "GpuNotGiven", "runs-without-cards")
+    await until_pod_says(node, "s1", PHASE, "failed")
+    (whole,) = await run_here(node, whole_pod("whole", 8))
+    assert (await inside(node, whole["metadata"]["name"])).nodes == nodes_of(metax(node))
+
+
+@on(SLICED)
+async def test_an_agent_that_ends_holds_the_node_by_the_lock_and_the_next_gives_it_back(
+    node: AgentNode,
+) -> None:
+    made, written = recorded(node, "s1")
+    await as_hami_does(node, made, written)
+    await until_pod_says(node, "s1", PHASE, "success")
+    await until_annotation(node, NODE_LOCK, lambda value: not value, "the lock is given back")
+    await inside(node, "s1", "c0")
+    await node.stop_agent()
+    try:
+        lock = (await annotations(node))[NODE_LOCK]
+        holder = lock.split(",")[2]
+        assert (await node.cluster.api.get(path_of("Pod", holder)))["spec"]["nodeName"] == node.name
+        assert not any(card.get("healthy") for card in (await listed_cards(node)).values())
+    finally:
+        await node.start_agent()
+    await until_annotation(node, NODE_LOCK, lambda value: not value, "the lock is given back")
+    await until_counts(node, SGPU, 64, 64)
+    await until_annotation(node, NODE_DEVICES, lambda text: text.count('"healthy":true') == 4)

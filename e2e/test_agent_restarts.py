@@ -1,6 +1,7 @@
 """The agent and the kubelet come and go under running pods: nobody loses anything, and nothing is written twice."""
 
 import asyncio
+import json
 import re
 import signal
 from collections.abc import AsyncGenerator, Callable
@@ -195,12 +196,13 @@ async def told(node: AgentNode) -> dict[str, object]:
 
     async def everything() -> bool:
         listed = await listed_cards(node)
-        free = [listed[card.uuid].get("availableDevCount", 0) for card in cards]
+        free = [listed[card.uuid].get("availableDevCount", 0) for card in cards[2:]]
+        whole = json.loads((await annotations(node))["metax-tech.com/gpu.topology.scores"])
         memory = [listed[card.uuid]["availableVRam"] for card in cards[2:]]
         said = await pod_annotations(node, "whole")
         return (
-            sorted(free[:2]) == [0, 1]
-            and free[2:] == [15, 15]
+            list(whole) == ["1"]
+            and free == [15, 15]
             and memory == [63488, 63488]
             and {WHOLE_GIVEN, "hami.io/vgpu-node"} <= said.keys()
         )

@@ -194,10 +194,10 @@ def test_a_running_pod_that_admission_would_refuse_holds_nothing_and_the_page_sa
 # ---- the node
 
 
-def test_whole_cards_are_in_the_vendors_list_and_the_page_warns_of_hamis_scheduler() -> None:
+def test_whole_cards_are_not_in_the_vendors_list_and_the_page_says_so() -> None:
     node = metax_node("n", 2, mode=CardMode.WHOLE)
-    assert [card.model for card in listing_of(node.cards, node.topology, {})] == ["native", "native"]
-    assert 'lists whole cards too, with `"model":"native"`' in prose("docs/gpu-device.md")
+    assert listing_of(node.cards, node.topology, {}) == ()
+    assert "lists sliced cards alone" in prose("docs/gpu-device.md")
 
 
 def test_the_runbook_names_the_state_in_which_a_refused_container_waits() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from tangram.engine.usage import Hold
 from tangram.model.nodes import Node
 from tangram.units.ids import CardUuid
+from tangram.wire.metax_listing import ListedCard, encode_listing
 from tangram.wire.metax_topology import LOSSES, SCORES
 from tangram.wire.publication import publication
 
@@ -56,6 +57,22 @@ def announced_node(node: Node, busy: Sequence[int] = (), *, without: Sequence[st
     written = publication(node.cards, node.topology, held).annotations
     kept = {key: value for key, value in written.items() if value is not None and key not in without}
     return offering_node(node.name, len(node.cards), annotations=kept)
+
+
+def listed_by_a_plugin(node: Node, busy: Sequence[int]) -> str:
+    """The list of a plugin that has whole cards on it too, as ours has not."""
+    return encode_listing(
+        [
+            ListedCard(
+                uuid=card.uuid,
+                model="native",
+                total_dev_count=1,
+                available_dev_count=int(at not in busy),
+                numa=0,
+            )
+            for at, card in enumerate(node.cards)
+        ]
+    )
 
 
 def whole_call(pod: Object, nodes: Sequence[Object]) -> bytes:

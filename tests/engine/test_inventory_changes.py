@@ -113,3 +113,20 @@ def test_rows_are_used_again_without_a_trace_of_the_node_before(cards: int) -> N
     kept = ledger.view(tuple(NodeName(f"n{at}") for at in range(1, 70, 2)))
     assert np.unique(kept.use.slots[:, 0]).tolist() == [1]
     assert ledger.view().nodes.live.sum() == 75
+
+
+def test_a_slice_of_a_card_that_our_agent_offers_whole_keeps_the_card_from_nobody() -> None:
+    """A peer bound such a pod, and the kubelet started it without a card; on other nodes nobody knows that."""
+    whole = tuple(changed(card, mode=CardMode.WHOLE, slots=1) for card in NODE.cards)
+    astray = tenant("astray", NODE, Part(0, from_gib(4), 10))
+    for managed, taken in ((True, 0), (False, 4)):
+        ledger = ledger_of(changed(NODE, cards=whole, managed=managed))
+        ledger.put_tenant(astray)
+        assert used(ledger) == [taken, 0]
+    ledger = ledger_of(changed(NODE, cards=whole, managed=True))
+    ledger.put_tenant(astray)
+    assert filter_nodes(ledger, request("q", whole_ask(2)), DEFAULTS).node is not None
+    ledger.put_node(changed(NODE, managed=True))
+    assert used(ledger) == [4, 0], "once it is sliced the pod may get it"
+    ledger.remove(pod("astray").uid)
+    assert used(ledger) == [0, 0]

@@ -1,5 +1,6 @@
 """Everything a node says about its cards, byte for byte as the references show it, and nothing left over."""
 
+import json
 from itertools import combinations
 
 import pytest
@@ -123,7 +124,24 @@ def test_where_nothing_can_be_said_nothing_stays_published(
 ) -> None:
     made = publication(cards, topology, {}).annotations
     assert (made[SCORES], made[LOSSES], made[ZONES]) == (None, None, None)
-    assert made[NODE_DEVICES] is not None
+    sliced = any(each.mode is CardMode.SLICED for each in cards)
+    assert (made[NODE_DEVICES] is not None) is sliced
+
+
+@pytest.mark.parametrize("mode", [CardMode.WHOLE, CardMode.VIRTUAL, CardMode.SHARED])
+def test_the_vendors_list_has_no_card_that_is_not_sliced(mode: CardMode) -> None:
+    """HAMi sells slices of whatever is listed; a kubelet that offers no slices starts the pod without a card."""
+    cards = [card("n", 0, mode=mode), card("n", 1), card("n", 2, mode=mode)]
+    listed = publication(cards, grouped(3, [(0, 1, 2)]), {}).annotations[NODE_DEVICES]
+    assert [each["uuid"] for each in json.loads(listed or "[]")] == [cards[1].uuid]
+    assert publication([cards[0], cards[2]], None, {}).annotations[NODE_DEVICES] is None
+
+
+def test_an_agent_that_leaves_calls_its_cards_unhealthy_for_peers_and_for_us_as_they_are() -> None:
+    cards = [card("n", 0), card("n", 1)]
+    made = publication(cards, None, {}, leaving=True).annotations
+    assert ["healthy" in each for each in json.loads(made[NODE_DEVICES] or "[]")] == [False, False]
+    assert made[INVENTORY] == publication(cards, None, {}).annotations[INVENTORY]
 
 
 def test_a_moore_threads_node_has_its_labels_and_nothing_of_metax() -> None:

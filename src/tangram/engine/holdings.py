@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER, CardUse, NodeFacts
-from tangram.engine.usage import holds_of
-from tangram.model.allocations import Tenant
+from tangram.engine.usage import can_serve, holds_of
+from tangram.model.allocations import Allocation, Share, Tenant
 from tangram.model.cards import AppClass
 from tangram.model.nodes import Node
 from tangram.units.ids import CardUuid
@@ -43,16 +43,37 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 def charges_for(tenant: Tenant, node: Node, columns: dict[CardUuid, int]) -> tuple[Charge, ...]:
-    """The tenant's charges on its node. A card the node does not have (any more) is passed over."""
+    """The tenant's charges on its node.
+
+    A card the node does not have (any more) is passed over, and so is a slice of a card that our agent offers whole: a
+    pod that a peer bound there never gets it.
+    """
     app_class = CLASS_NUMBER[tenant.app_class]
     charges: list[Charge] = []
-    for uuid, hold in holds_of(tenant.allocation, init_done=tenant.init_done).items():
+    allocation = _served(tenant.allocation, node, columns) if node.managed else tenant.allocation
+    for uuid, hold in holds_of(allocation, init_done=tenant.init_done).items():
         column = columns.get(uuid)
         if column is None:
             continue
         qos = qos_pin(tenant, hold.cores, node.cards[column].cores)
         charges.append(Charge(column, hold.memory, hold.cores, hold.slots, qos, app_class))
     return tuple(charges)
+
+
+def _served(allocation: Allocation, node: Node, columns: dict[CardUuid, int]) -> Allocation:
+    """The allocation without the shares that their cards cannot serve; mostly it is the same one."""
+
+    def served(share: Share) -> bool:
+        column = columns.get(share.card)
+        return column is None or can_serve(node.cards[column], share)
+
+    if all(served(share) for container in allocation.containers for share in container.shares):
+        return allocation
+    containers = tuple(
+        msgspec.structs.replace(each, shares=tuple(filter(served, each.shares)))
+        for each in allocation.containers
+    )
+    return msgspec.structs.replace(allocation, containers=containers)
 
 
 def qos_pin(tenant: Tenant, cores: int, all_cores: int) -> int:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tangram.model.allocations import Allocation
+from tangram.model.allocations import Allocation, Share
+from tangram.model.cards import Card
 from tangram.model.pods import Role
+from tangram.model.requests import AskKind
 from tangram.units.ids import CardUuid
 
 
@@ -50,6 +52,11 @@ def holds_of(allocation: Allocation, *, init_done: bool = False) -> dict[CardUui
                 staying[card] = together
     cards = dict.fromkeys([*staying, *peak])
     return {card: staying.get(card, NOTHING).or_more(peak.get(card, NOTHING)) for card in cards}
+
+
+def can_serve(card: Card, share: Share) -> bool:
+    """Whether a card that is offered as it is now can serve the share: a slice needs a card that is sliced."""
+    return share.kind is not AskKind.SLICE or card.offered_sliced
 
 
 def plus(one: Hold, other: Hold) -> Hold:

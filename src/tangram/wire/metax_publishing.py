@@ -28,17 +28,25 @@ class TopologyFigures(NamedTuple):
 
 
 def listing_of(
-    cards: Sequence[Card], topology: Topology | None, held: Mapping[CardUuid, Hold]
+    cards: Sequence[Card],
+    topology: Topology | None,
+    held: Mapping[CardUuid, Hold],
+    *,
+    leaving: bool = False,
 ) -> tuple[ListedCard, ...]:
-    """The entries of `node-gpu-devices`, in the order of the node's cards.
+    """The entries of `node-gpu-devices`, in the order of the node's cards: those that are sliced, and no others.
 
-    A cordoned card is announced as unhealthy, the only word other schedulers have for "no new tenants".
+    HAMi places slices on every card of this list whatever its `model` says, and a kubelet without the resource of
+    slices starts such a pod without any card. Whole cards are announced by the count of their own resource.
+
+    A card that takes no new tenants is announced as unhealthy, the only word other schedulers have for it: a cordoned
+    one, and every card while the agent is `leaving`.
     """
     zones = _zones(len(cards), topology)
     return tuple(
-        _listed(card, zone, held.get(card.uuid, NOTHING))
+        _listed(card, zone, held.get(card.uuid, NOTHING), healthy=_works(card) and not leaving)
         for card, zone in zip(cards, zones, strict=True)
-        if card.vendor is Vendor.METAX
+        if card.vendor is Vendor.METAX and card.offered_sliced
     )
 
 
@@ -105,7 +113,7 @@ def _is_free(card: Card, held: Mapping[CardUuid, Hold]) -> bool:
     return _works(card) and held.get(card.uuid, NOTHING) == NOTHING
 
 
-def _listed(card: Card, zone: int, held: Hold) -> ListedCard:
+def _listed(card: Card, zone: int, held: Hold, *, healthy: bool) -> ListedCard:
     return ListedCard(
         uuid=card.uuid,
         bdf=card.bdf,
@@ -117,7 +125,7 @@ def _listed(card: Card, zone: int, held: Hold) -> ListedCard:
         available_compute=max(0, card.cores - held.cores),
         available_vram_mib=floor_mib(Bytes(max(0, card.memory - held.memory))),
         numa=card.numa,
-        healthy=_works(card),
+        healthy=healthy,
         qos_policy="" if card.announced_qos is None else card.announced_qos.value,
         link_zone=zone,
     )

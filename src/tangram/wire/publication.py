@@ -47,16 +47,18 @@ def publication(
     *,
     annotations: Mapping[str, str] = _NOTHING,
     labels: Mapping[str, str] = _NOTHING,
+    leaving: bool = False,
 ) -> Publication:
     """What the node says about these cards, of which that much is held.
 
     `annotations` and `labels` are what it carries now: other people's annotations take room as well, and labels of
-    cards that are gone are known only from there. Raises `WireError` for what the API server or a reader would refuse.
+    cards that are gone are known only from there. With `leaving` schedulers that read the vendor's list send no slices
+    here; our own reads the agent's state. Raises `WireError` for what the API server or a reader would refuse.
     """
     made = Publication(
         {
             INVENTORY: encode_inventory(Inventory(tuple(cards), topology)),
-            **_metax_annotations(cards, topology, held),
+            **_metax_annotations(cards, topology, held, leaving=leaving),
         },
         _mthreads_labels(cards, annotations, labels),
     )
@@ -75,12 +77,12 @@ def _mthreads_labels(
 
 
 def _metax_annotations(
-    cards: Sequence[Card], topology: Topology | None, held: Mapping[CardUuid, Hold]
+    cards: Sequence[Card], topology: Topology | None, held: Mapping[CardUuid, Hold], *, leaving: bool
 ) -> dict[str, str | None]:
     figures, zones = figures_of(cards, topology, held), zones_of(cards, topology, held)
-    has_any = any(card.vendor is Vendor.METAX for card in cards)
+    listed = listing_of(cards, topology, held, leaving=leaving)
     return {
-        NODE_DEVICES: encode_listing(listing_of(cards, topology, held)) if has_any else None,
+        NODE_DEVICES: encode_listing(listed) if listed else None,
         SCORES: None if figures is None else encode_figures(figures.scores.items()),
         LOSSES: None if figures is None else encode_figures(figures.losses.items()),
         ZONES: encode_zones(zones) if zones else None,

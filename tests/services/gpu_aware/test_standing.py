@@ -5,9 +5,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from builders.clusters import metax_node
-from builders.gpu_aware import GPU, announced_node, offering_node
+from builders.gpu_aware import GPU, announced_node, listed_by_a_plugin, offering_node
 from tangram.model.cards import CardMode
 from tangram.services.gpu_aware.occupancy import NodeUse
 from tangram.services.gpu_aware.standing import Source, Standing, Worth, standing_of
@@ -60,10 +61,21 @@ def test_what_is_worked_out_from_the_list_is_what_the_agent_would_publish(
     busy: tuple[int, ...], count: int
 ) -> None:
     published = standing_of(announced_node(NODE, busy), count)
-    computed = standing_of(announced_node(NODE, busy, without=FIGURES), count)
+    listed = announced_node(NODE, busy, without=FIGURES)
+    listed["metadata"]["annotations"][NODE_DEVICES] = listed_by_a_plugin(NODE, busy)
+    computed = standing_of(listed, count)
     assert computed.worth == published.worth
     assert computed.source is Source.COMPUTED
     assert computed.free == 8 - len(busy)
+
+
+def test_a_list_without_the_whole_cards_does_not_call_them_free() -> None:
+    """Our agent lists sliced cards alone, so of a mixed node's whole cards the list says nothing."""
+    cards = [*NODE.cards[:7], replace(NODE.cards[7], mode=CardMode.SLICED, slots=16)]
+    node = announced_node(replace(NODE, cards=tuple(cards)), without=FIGURES)
+    assert NODE_DEVICES in node["metadata"]["annotations"]
+    assert standing_of(node, 4).source is Source.UNKNOWN
+    assert standing_of(node, 4, NodeUse(frozenset({NODE.cards[0].uuid}))).source is Source.COMPUTED
 
 
 def test_without_a_list_bound_pods_say_which_cards_are_taken() -> None:
@@ -91,6 +103,7 @@ def test_a_broken_inventory_leaves_the_count(broken: str) -> None:
 
 def test_cards_that_are_cordoned_or_broken_are_not_free() -> None:
     node = announced_node(NODE, without=FIGURES)
+    node["metadata"]["annotations"][NODE_DEVICES] = listed_by_a_plugin(NODE, ())
     node["metadata"]["annotations"]["hami.io/device-cordon"] = ",".join(card.uuid for card in NODE.cards[:5])
     found = standing_of(node, 4)
     assert found.worth is None

@@ -248,7 +248,7 @@ async def test_a_card_changes_its_mode_only_when_nobody_holds_it() -> None:
 async def test_the_cluster_is_told_that_a_card_is_closed_before_it_changes() -> None:
     async with agent_on({"product": "C500"}) as run:
         await run.offered(GPU, 1)
-        await run.published("metax-tech.com/node-gpu-devices")
+        await run.published("tangram.dev/node-inventory")
         run.api.writes.clear()
         run.configure(MODE)
         await run.offered(SGPU, 16)

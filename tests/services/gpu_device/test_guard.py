@@ -299,10 +299,16 @@ def test_a_container_with_slots_of_one_vendor_and_cards_of_the_other_gets_none()
 
 
 def whole(
-    *ids: str, on: Inventory, resource: str = GPU, others: tuple[BoundPod, ...] = (), at: int = 1
+    *ids: str,
+    on: Inventory,
+    resource: str = GPU,
+    others: tuple[BoundPod, ...] = (),
+    at: int = 1,
+    granted: tuple[BoundPod, ...] = (),
 ) -> object:
     pod = bound("whole", {resource: str(len(ids))}, on=on, at=at)
-    return check_whole(starting(pod, resource=resource, ids=ids), on, [pod, *others])
+    given = {each.kubelet_uid for each in granted}
+    return check_whole(starting(pod, resource=resource, ids=ids), on, [pod, *others], given)
 
 
 MIXED = inventory(metax(0, CardMode.WHOLE), metax(1), metax(2, CardMode.WHOLE))
@@ -347,19 +353,24 @@ def test_an_unhealthy_whole_card_stops_new_pods_and_no_restart() -> None:
     assert found == (uuid(0),)
 
 
-def test_a_card_that_a_live_pod_was_promised_in_slices_is_not_given_whole() -> None:
-    promised = sliced("sliced", (0, 4, 10), at=1, on=MIXED)
-    assert code_of(whole(uuid(0), on=MIXED, others=(promised,), at=2)) == "card-promised"
-    later = sliced("sliced", (0, 4, 10), at=3, on=MIXED)
-    assert whole(uuid(0), on=MIXED, others=(later,), at=2) == (uuid(0),)
+def test_a_card_of_which_a_live_pod_was_given_a_slice_is_not_given_whole() -> None:
+    holder = sliced("sliced", (0, 4, 10), at=3, on=MIXED)
+    found = whole(uuid(0), on=MIXED, others=(holder,), at=2, granted=(holder,))
+    assert code_of(found) == "card-promised"
     over = sliced("sliced", (0, 4, 10), at=1, on=MIXED, phase=Phase.SUCCEEDED)
-    assert whole(uuid(0), on=MIXED, others=(over,), at=2) == (uuid(0),)
+    assert whole(uuid(0), on=MIXED, others=(over,), at=2, granted=(over,)) == (uuid(0),)
 
 
-def test_a_whole_moore_threads_card_that_was_promised_in_slices_is_not_given() -> None:
+def test_a_slice_that_was_only_promised_of_a_whole_card_keeps_it_from_no_honest_pod() -> None:
+    """HAMi sends slices to cards that are offered whole; such a pod never holds one."""
+    promised = sliced("sliced", (0, 4, 10), at=1, on=MIXED)
+    assert whole(uuid(0), on=MIXED, others=(promised,), at=2) == (uuid(0),)
+
+
+def test_a_whole_moore_threads_card_of_which_a_slice_was_given_is_not_given() -> None:
     on = inventory(mthreads(0, CardMode.WHOLE))
-    promised = mthreads_pod(mthreads_limits(32, 8), (0, 16, 8), on=on)
-    found = whole(uuid(0), on=on, resource="mthreads.com/gpu", others=(promised,), at=2)
+    holder = mthreads_pod(mthreads_limits(32, 8), (0, 16, 8), on=on)
+    found = whole(uuid(0), on=on, resource="mthreads.com/gpu", others=(holder,), at=2, granted=(holder,))
     assert code_of(found) == "card-promised"
 
 

@@ -12,6 +12,7 @@ from builders.starts import (
     GIVEN,
     GPU,
     HAMI_SLICE,
+    NODE,
     SGPU,
     TWO_METAX,
     bound,
@@ -35,6 +36,8 @@ from tangram.services.gpu_device.guard import check, check_whole
 from tangram.services.gpu_device.identify import identify
 from tangram.services.gpu_device.peers import candidate
 from tangram.services.gpu_device.records import BoundPod, Inventory, Late
+from tangram.services.gpu_device.unserved import runs_without
+from tangram.units.ids import PodUid
 from tangram.vendors.mthreads.names import SGPU_CORE
 from tangram.wire.errors import WireError
 from tangram.wire.kubelet.checkpoint import Checkpoint, CheckpointedAllocation
@@ -63,9 +66,10 @@ def slices(who: BoundPod, *others: BoundPod, on: Inventory = TWO_METAX, ids: int
     return check(starting(who, ids=ids), on, [who, *others], ())
 
 
-def whole(unit: str, on: Inventory, *others: BoundPod) -> object:
+def whole(unit: str, on: Inventory, *others: BoundPod, granted: bool = False) -> object:
     pod = bound("demo", {GPU: "1"}, on=on, at=2)
-    return check_whole(starting(pod, resource=GPU, ids=(unit,)), on, [pod, *others])
+    given = {each.kubelet_uid for each in others} if granted else set[PodUid]()
+    return check_whole(starting(pod, resource=GPU, ids=(unit,)), on, [pod, *others], given)
 
 
 def forged(*parts: tuple[int, int, int]) -> BoundPod:
@@ -175,8 +179,12 @@ EXAMPLES: dict[StartCode, tuple[str, Callable[[], object]]] = {
         ),
     ),
     StartCode.CARD_PROMISED: (
-        "a whole card of which a pod was promised a slice",
-        lambda: whole(uuid(1), MIXED, sliced("other", (1, 4, 10), on=MIXED)),
+        "a whole card of which a pod was given a slice",
+        lambda: whole(uuid(1), MIXED, sliced("other", (1, 4, 10), on=MIXED), granted=True),
+    ),
+    StartCode.RUNS_WITHOUT_CARDS: (
+        "a peer sent a slice to a node without slices, and the kubelet started the pod without it",
+        lambda: runs_without(sliced("demo", (1, 4, 10), on=MIXED), NODE),
     ),
     StartCode.CLAIM_UNKNOWN: ("the pod was admitted by another plugin", lambda: refusing.claim_unknown("c0")),
     StartCode.GRANT_CHANGED: (
@@ -205,7 +213,8 @@ The node agent judges once more, when the kubelet is about to start a container:
 cards change. A refusal only delays: the pod waits with this sentence in an event, and the kubelet asks again every 10
 to 15 seconds. Which of two pods is refused never depends on who starts first: it is the one that was bound later.
 Containers that restart are not refused for a card's health. Codes that begin with `driver-` carry the driver's own
-sentence: what it refused, and what helps.
+sentence: what it refused, and what helps. `runs-without-cards` stops nothing: such a container runs already, and
+the kubelet never asked for its card.
 
 This part is made from the examples in `tests/services/gpu_device/test_guard_page.py` by running that file.
 """

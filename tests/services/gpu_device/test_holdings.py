@@ -164,6 +164,14 @@ def test_a_card_is_busy_when_it_is_held_or_promised() -> None:
     }
 
 
+def test_a_slice_of_a_card_that_is_offered_whole_keeps_no_card_from_changing_its_mode() -> None:
+    on = inventory(metax(0, CardMode.WHOLE), metax(1))
+    astray = bound("s", limits(), annotations={HAMI_SLICE: written([(0, 4, 10)])}, on=on)
+    right = bound("t", limits(), annotations={HAMI_SLICE: written([(1, 4, 10)])}, on=on)
+    assert busy_cards((), [astray, right], on) == {uuid(1): ("default/t",)}
+    assert usage_of((), [astray], on) == {}
+
+
 def test_shares_are_those_of_the_named_container_and_of_slices_only() -> None:
     pod = bound("p", limits(), limits(gib=8), annotations={HAMI_SLICE: written([(0, 4, 10)], [(1, 8, 10)])})
     assert [share.card for share in shares_of(pod, "c1")] == [uuid(1)]

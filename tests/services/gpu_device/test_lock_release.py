@@ -72,5 +72,16 @@ async def test_a_node_that_its_kubelet_wrote_meanwhile_does_not_stay_locked() ->
 
 
 @virtually
+async def test_a_lock_that_the_agent_holds_itself_is_not_taken_for_that_of_a_served_pod() -> None:
+    server = Server()
+    lock = server.own.annotations[NODE_LOCK]
+    release = LockRelease(
+        cast("Api", server), NODE, server.own, lambda: [sliced("one", (0, 4, 10))], ours=lambda: lock
+    )
+    assert await release.release()
+    assert server.released_at is None
+
+
+@virtually
 async def test_an_api_server_that_did_not_answer_is_asked_again_soon() -> None:
     assert await released_after(Server(ApiUnreachable("no answer"), ApiUnreachable("no answer"))) < SOON_S

@@ -30,11 +30,14 @@ from builders.clusters_seen import (
     scheduler_config,
     written_by,
 )
+from builders.scheduling import metax_cards
 from tangram.drivers.doctor.findings import Finding, Outcome
 from tangram.kube.api import Api
+from tangram.model.cards import CardMode
 from tangram.services.scheduler.checkup.diagnosis import diagnose_cluster
 from tangram.services.scheduler.checkup.parts import Part, feature_gates, parts_in
 from tangram.services.scheduler.checkup.seeing import look
+from tangram.wire.inventory import INVENTORY, Inventory, encode_inventory
 
 CAPTURED = Path(__file__).parents[2] / "data" / "captures" / "koordinator-1.8.0.json"
 Spoil = Callable[[SeenCluster], None]
@@ -359,6 +362,44 @@ def locks_that_stand(cluster: SeenCluster) -> None:
     cluster.lists[PODS] = [card_pod("a", "hami-scheduler", on="held")]
 
 
+def an_agent_that_holds_its_node(cluster: SeenCluster) -> None:
+    """For as long as peers respect the lock; after that it is an abandoned one."""
+    held = annotated("held", lock="2026-11-15T21:08:00Z,kube-system,proxy")
+    late = annotated("late", lock=f"{MADE},kube-system,proxy")
+    for each in (held, late):
+        each["metadata"]["annotations"]["tangram.dev/agent"] = "stopping"
+    cluster.lists["/api/v1/nodes"] = [held, late]
+
+
+def pods_without_their_cards(cluster: SeenCluster) -> None:
+    """Two on a node that offers its card whole, of which one only waits; one that its agent was never asked about."""
+    cards = [*metax_cards("gpu-1", 1, mode=CardMode.WHOLE), *metax_cards("other", 1)]
+    node = annotated("gpu-1")
+    node["metadata"]["annotations"][INVENTORY] = encode_inventory(Inventory((*cards,)))
+    cluster.lists["/api/v1/nodes"] = [node, annotated("gpu-2")]
+    given = {
+        at: json.dumps([[{"uuid": card.uuid, "compute": 10, "vRam": 4096}]]) for at, card in enumerate(cards)
+    }
+    cluster.lists[PODS] = [
+        holding("astray", given[0], "Running"),
+        holding("waits", given[0], "Pending"),
+        holding("served", given[1], "Running"),
+        holding("forgotten", given[1], "Running", phase="failed"),
+        holding("elsewhere", given[0], "Running", on="cpu-1"),
+    ]
+
+
+def holding(name: str, given: str, status: str, *, on: str = "gpu-1", phase: str = "allocating") -> Object:
+    pod = card_pod(name, "hami-scheduler", on=on)
+    pod["metadata"]["uid"] = f"uid-{name}"
+    pod["metadata"]["annotations"] = {
+        "metax-tech.com/gpu-devices-allocated": given,
+        "hami.io/bind-phase": phase,
+    }
+    pod["status"]["phase"] = status
+    return pod
+
+
 def modes_in_two_places(cluster: SeenCluster) -> None:
     cluster.lists[CONFIG_MAPS] = [
         modes_map("metax-operator/metax-device-config", version="v1", cluster_config="mode: sgpu"),
@@ -451,6 +492,8 @@ FAIL, WARN = Outcome.FAIL, Outcome.WARN
         (an_older_kind, [(WARN, "device-kind")]),
         (our_kind_under_koordinator, [(WARN, "device-kind")]),
         (locks_that_stand, [(FAIL, "node-locks"), (WARN, "node-locks")]),
+        (an_agent_that_holds_its_node, [(WARN, "node-locks")]),
+        (pods_without_their_cards, [(FAIL, "unserved-pods")]),
         (modes_in_two_places, [(WARN, "device-config")]),
         (modes_without_a_namespace, [(WARN, "device-config")]),
         (modes_in_two_places_of_which_one_counts, [(WARN, "device-config")]),

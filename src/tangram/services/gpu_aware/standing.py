@@ -19,6 +19,7 @@ from tangram.engine.card_sets import best_score, best_set, least_loss
 from tangram.engine.layout import Layout, layout_of
 from tangram.engine.weights import DEFAULT_WEIGHTS
 from tangram.model.cards import Card, CardMode, Vendor
+from tangram.model.nodes import Node
 from tangram.services.gpu_aware.occupancy import NodeUse
 from tangram.units.ids import CardUuid
 from tangram.vendors.metax import names
@@ -110,7 +111,7 @@ def _computed(
 ) -> Standing:
     node = read_node(manifest).node
     layout = layout_of(node, DEFAULT_WEIGHTS)
-    busy = _busy_by_list(facts) if NODE_DEVICES in facts.annotations else None
+    busy = _busy_by_list(facts, node) if NODE_DEVICES in facts.annotations else None
     unnamed = 0
     if busy is None and use is not None:
         busy, unnamed = use.cards, use.unnamed
@@ -123,11 +124,16 @@ def _computed(
     return Standing(total=total, free=most, worth=_worth(layout, free, count), source=Source.COMPUTED)
 
 
-def _busy_by_list(facts: NodeFacts) -> frozenset[CardUuid] | None:
-    """Cards of which the plugin's list says that somebody has a part."""
+def _busy_by_list(facts: NodeFacts, node: Node) -> frozenset[CardUuid] | None:
+    """Cards of which the plugin's list says that a pod has a part; None where it lacks a whole card.
+
+    Our agent lists sliced cards alone; some plugins list every card.
+    """
     try:
         listed, _ = decode_listing(facts.annotations[NODE_DEVICES])
     except WireError:
+        return None
+    if not {card.uuid for card in node.cards if _is_whole(card)} <= {each.uuid for each in listed.values()}:
         return None
     return frozenset(
         CardUuid(card.uuid) for card in listed.values() if card.available_dev_count < card.total_dev_count

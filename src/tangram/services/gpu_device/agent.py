@@ -28,6 +28,7 @@ from tangram.services.gpu_device import config_elsewhere
 from tangram.services.gpu_device.answers import PluginAnswers
 from tangram.services.gpu_device.bound_pods import BoundPods, bound_part
 from tangram.services.gpu_device.card_metrics import CardMetrics
+from tangram.services.gpu_device.card_qos import CardQos
 from tangram.services.gpu_device.card_readings import CardReadings
 from tangram.services.gpu_device.card_watch import CardWatch
 from tangram.services.gpu_device.claims import Claims
@@ -47,6 +48,7 @@ from tangram.services.gpu_device.leaving import ARRIVE_S, until_arrived
 from tangram.services.gpu_device.lock_release import LockRelease
 from tangram.services.gpu_device.metric_scene import Scene
 from tangram.services.gpu_device.mode_condition import ModeCondition
+from tangram.services.gpu_device.node_hold import NodeHold
 from tangram.services.gpu_device.pod_writes import PodWrites
 from tangram.services.gpu_device.probing import Probing
 from tangram.services.gpu_device.publishing import OwnNode, Publisher
@@ -99,7 +101,9 @@ class Agent:
         )
         self._files = GrantFiles(settings.cdi_folder)
         self._claims = Claims(settings.state_folder)
-        self._slices = Slices(hardware, self.telemetry.did)
+        self._qos = CardQos(hardware, lambda: self._cards.inventory.cards, self._due.announce)
+        self._slices = Slices(hardware, self.telemetry.did, self._qos.due)
+        self._hold = NodeHold(settings.state_folder, self._pods.all, self._serving)
         self._switching = Switching(hardware, self.telemetry.did, told=settings.pauses.told)
         self._telling = Telling(
             node=node,
@@ -142,6 +146,9 @@ class Agent:
             fresh=self._fresh,
             published=lambda: self._own.known and not self._publisher.trouble and self._publisher.settled,
             minors=lambda: self._reports.device.minors,
+            granted=lambda: frozenset(grant.pod.uid for grant in self._files.all()),
+            running_qos=lambda: self._qos.running,
+            hold=self._hold,
         )
         self._publisher = Publisher(
             api, node, self._own, self._survey.wanted, self.telemetry.wrote, pace=settings.pauses.publish
@@ -224,13 +231,19 @@ class Agent:
                 supervisor.vital("the survey", self._surveying(supervisor))
                 supervisor.vital("publishing", self._publisher.run())
                 locks = LockRelease(
-                    self._api, self._settings.node, self._own, self._served, self.telemetry.wrote
+                    self._api,
+                    self._settings.node,
+                    self._own,
+                    self._served,
+                    self.telemetry.wrote,
+                    ours=lambda: self._hold.lock,
                 )
                 supervisor.vital(
                     "releasing locks", locks.run(self._news, self._settings.pauses.look_at_least)
                 )
                 # Cards are served whatever becomes of what is told about them.
                 supervisor.lasting("the condition of the node", self._condition.run)
+                supervisor.lasting("the look at QoS policies", self._qos.run)
                 if self._maps is not None:
                     supervisor.lasting("the look at the device ConfigMap", self._maps.run)
                     if self._maps.namespace != config_elsewhere.PLACE:
@@ -250,6 +263,7 @@ class Agent:
         self._modes.load()
         self._modes.refresh()
         self._claims.load()
+        self._hold.load()
         for claim in self._files.load():
             log.warning("a CDI file of ours cannot be read and is left alone", extra={"claim": claim})
 
@@ -307,9 +321,11 @@ class Agent:
             self._publisher.due()
             self._reports.due()
             self._condition.due()
+            self._qos.look_again()
             if self._cards.known:
                 self._modes.compare(self._cards.inventory.devices)
             self._telling.health(self._cards.inventory.cards)
+            self._telling.unserved(self._survey.unserved)
             if not hurried and time.monotonic() - tidied >= pauses.tidy:
                 tidied = time.monotonic()
                 left_over = await self._tidying.tidy(self._survey.sight)
@@ -368,6 +384,11 @@ class Agent:
                 count=plugin.registrations,
                 seconds=plugin.registration_seconds,
             )
+        # A lock that keeps peers off the node is given back once the kubelet has everything.
+        self._publisher.due()
+
+    def _serving(self) -> bool:
+        return bool(self._plugins) and all(plugin.registered for plugin in self._plugins.values())
 
     def _reconfigured(self) -> None:
         if self._modes.refresh():

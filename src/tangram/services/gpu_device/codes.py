@@ -43,6 +43,7 @@ class StartCode(StrEnum):
     APP_CLASS_CLASH = "app-class-clash"
     CARD_HELD_WHOLE = "card-held-whole"
     CARD_PROMISED = "card-promised"
+    RUNS_WITHOUT_CARDS = "runs-without-cards"
 
     CLAIM_UNKNOWN = "claim-unknown"
     GRANT_CHANGED = "grant-changed"

@@ -62,7 +62,15 @@ def check_whole(
             return card
         if not card.healthy and starting.bound.kubelet_uid not in granted:
             return _unhealthy_unit(unit, card)
-        holder = next((other for other in rivals if card.uuid in promised_slices(other, inventory)), None)
+        # A promise alone cannot be kept of a card that is offered whole, and keeps it from no other pod.
+        holder = next(
+            (
+                other
+                for other in rivals
+                if other.kubelet_uid in granted and card.uuid in promised_slices(other, inventory)
+            ),
+            None,
+        )
         if holder is not None:
             return _promised(unit, card, holder)
         found[unit_uuid(unit) if inventory.device(CardUuid(unit)) is None else CardUuid(unit)] = None
@@ -164,7 +172,7 @@ def _promised(unit: str, card: Card, holder: BoundPod) -> Refusal:
     return Refusal(
         StartCode.CARD_PROMISED,
         sentence(
-            f"the kubelet gave {shown(unit)} whole, and pod {holder.pod.ref} was promised a slice of {card_text(card)}",
+            f"the kubelet gave {shown(unit)} whole, and pod {holder.pod.ref} was given a slice of {card_text(card)}",
             "a card is whole or sliced, never both",
             f"wait until pod {holder.pod.ref} is over, or delete it",
         ),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from tangram.engine.usage import NOTHING, Hold, holds_of, plus
+from tangram.engine.usage import NOTHING, Hold, can_serve, holds_of, plus
 from tangram.model.allocations import Share, Tenant
 from tangram.model.cards import Card, CardMode
 from tangram.model.requests import AskKind
@@ -112,7 +112,10 @@ def usage_of(
 def busy_cards(
     holdings: Iterable[Holding], pods: Iterable[BoundPod], inventory: Inventory
 ) -> dict[CardUuid, tuple[str, ...]]:
-    """Cards that somebody holds or was promised, none of which may change its mode, with the names of those pods."""
+    """Cards that are held or promised, none of which may change its mode, with the names of those pods.
+
+    A promise that the card cannot keep as it is offered keeps it from nothing.
+    """
     holders: dict[CardUuid, set[str]] = {}
     for holding in holdings:
         name = "a pod the API server does not know" if holding.bound is None else _name(holding.bound)
@@ -122,8 +125,11 @@ def busy_cards(
                     holders.setdefault(card, set()).add(name)
     for bound in pods:
         if not bound.pod.ended and isinstance(bound.holds, Tenant):
-            for card in bound.holds.allocation.cards:
-                holders.setdefault(card, set()).add(_name(bound))
+            for each in bound.holds.allocation.containers:
+                for share in each.shares:
+                    known = inventory.card(share.card)
+                    if known is None or can_serve(known, share):
+                        holders.setdefault(share.card, set()).add(_name(bound))
     return {card: tuple(sorted(names)) for card, names in holders.items()}
 
 

@@ -25,7 +25,7 @@ log = logging.getLogger("tangram.gpu-device")
 
 
 class LockRelease:
-    """`run` until cancelled. `served` are the pods that need the lock no more."""
+    """`run` until cancelled. `served` are the pods that need the lock no more, `ours` is a lock that we hold."""
 
     def __init__(
         self,
@@ -34,12 +34,15 @@ class LockRelease:
         own: OwnNode,
         served: Callable[[], Iterable[BoundPod]],
         counted: Callable[[str], None] = lambda _thing: None,
+        *,
+        ours: Callable[[], str] = lambda: "",
     ) -> None:
         self._api = api
         self._node = node
         self._own = own
         self._served = served
         self._counted = counted
+        self._ours = ours
 
     async def run(self, news: News, at_least: float) -> None:
         edition, settled = -1, True
@@ -52,7 +55,7 @@ class LockRelease:
     async def release(self) -> bool:
         """Whether nothing is left to release."""
         value = lock_to_release(self._own.annotations, self._node, self._served(), now=int(time.time()))
-        if value is None:
+        if value is None or value == self._ours():
             return True
         change = {"metadata": {"resourceVersion": self._own.version, "annotations": {NODE_LOCK: None}}}
         try:

@@ -32,11 +32,17 @@ class _OtherPolicy(Exception):  # noqa: N818 - says what is the case
 
 
 class Slices:
-    """Makes and removes slices. `counted` hears one word for each thing done."""
+    """Makes and removes slices. `counted` hears one word for each thing done, `changed` the card it was done on."""
 
-    def __init__(self, hardware: Hardware, counted: Counted = lambda _action: None) -> None:
+    def __init__(
+        self,
+        hardware: Hardware,
+        counted: Counted = lambda _action: None,
+        changed: Callable[[CardUuid], None] = lambda _card: None,
+    ) -> None:
         self._hardware = hardware
         self._counted = counted
+        self._changed = changed
         self._turns: defaultdict[CardUuid, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def ensure(
@@ -105,6 +111,7 @@ class Slices:
         made, action = found
         if action:
             self._counted(action)
+            self._changed(wish.card)
         return _granted(made)
 
     async def _removed(self, card: CardUuid, names: Collection[str]) -> tuple[str, ...]:
@@ -120,6 +127,8 @@ class Slices:
             log.warning("a slice cannot be removed", extra={"card": card, "error": trouble})
         for _ in gone:
             self._counted("slice-removed")
+        if gone:
+            self._changed(card)
         return gone
 
 

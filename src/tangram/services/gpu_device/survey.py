@@ -14,10 +14,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from tangram.engine.usage import Hold
-from tangram.model.cards import Card, Vendor
+from tangram.model.cards import Card, QosPolicy, Vendor
 from tangram.model.nodes import Node
 from tangram.model.offers import Unit
 from tangram.services.gpu_device.bound_pods import BoundPods
+from tangram.services.gpu_device.card_qos import published_qos
 from tangram.services.gpu_device.card_watch import CardWatch
 from tangram.services.gpu_device.described import Described, described_node
 from tangram.services.gpu_device.holdings import (
@@ -30,6 +31,7 @@ from tangram.services.gpu_device.holdings import (
 )
 from tangram.services.gpu_device.kubelet_view import KubeletView, Sight
 from tangram.services.gpu_device.mode_waiting import Waiting, waiting_cards
+from tangram.services.gpu_device.node_hold import NodeHold
 from tangram.services.gpu_device.offer import offered_units
 from tangram.services.gpu_device.pod_writes import PodWrites
 from tangram.services.gpu_device.publishing import OwnNode
@@ -37,6 +39,7 @@ from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.services.gpu_device.resources import WHOLE
 from tangram.services.gpu_device.stock import switches_due
 from tangram.services.gpu_device.switching import Switching
+from tangram.services.gpu_device.unserved import running_pods, unserved_pods
 from tangram.units.ids import CardUuid, PodUid
 from tangram.wire import hami
 from tangram.wire.agent_state import AGENT, SERVING, STOPPING
@@ -63,6 +66,9 @@ class Survey:
         fresh: Callable[[], bool],
         published: Callable[[], bool],
         minors: Callable[[], dict[CardUuid, int] | None],
+        granted: Callable[[], frozenset[PodUid]],
+        running_qos: Callable[[], Mapping[CardUuid, QosPolicy]],
+        hold: NodeHold,
     ) -> None:
         self._cards = cards
         self._kubelet = kubelet
@@ -73,11 +79,16 @@ class Survey:
         self._fresh = fresh
         self._published = published
         self._minors = minors
+        self._granted = granted
+        self._running_qos = running_qos
+        self._hold = hold
         self.sight = Sight(notes=WireError("not-read", "not read yet"), held=None)
         self.holdings: tuple[Holding, ...] = ()
         self.usage: dict[CardUuid, Hold] = {}
         self.waiting: tuple[Waiting, ...] | None = None
         """Cards that are not offered as they are to be; None before everybody was heard once."""
+        self.unserved: tuple[BoundPod, ...] = ()
+        """Pods that run here without the cards they ask for."""
         self.stopping = False
         self._complete = False
         """Whether a look has had the API server's word too: without it every card seems free."""
@@ -87,6 +98,7 @@ class Survey:
 
         `hurried` goes by the kubelet's notes alone, which are there at once; it may be silent for seconds.
         """
+        ran = running_pods(self._pods.all())
         self.sight = (
             Sight(notes=await self._kubelet.notes(), held=None) if hurried else await self._kubelet.look()
         )
@@ -96,6 +108,9 @@ class Survey:
             await self._cards.look()
             self._arrange()
         self.waiting = self._wait()
+        if self._fresh():
+            granted = self._granted()
+            self.unserved = unserved_pods(self._pods.all(), self.sight, ran=ran, granted=granted)
         self._give_back()
         self._tell_koordinator()
         inventory = self._cards.inventory
@@ -111,9 +126,22 @@ class Survey:
         inventory = self._cards.inventory
         if not self._cards.known or not self._complete:
             return None
-        cards = tuple(self._published_card(card) for card in inventory.cards)
-        said = publication(cards, inventory.topology, self.usage, annotations=annotations, labels=labels)
-        return replace(said, annotations={**said.annotations, AGENT: STOPPING if self.stopping else SERVING})
+        policies = published_qos(inventory.cards, self._pods.all(), self._running_qos())
+        cards = tuple(
+            replace(self._published_card(card), announced_qos=policies.get(card.uuid))
+            for card in inventory.cards
+        )
+        said = publication(
+            cards,
+            inventory.topology,
+            self.usage,
+            annotations=annotations,
+            labels=labels,
+            leaving=self.stopping,
+        )
+        state = {AGENT: STOPPING if self.stopping else SERVING}
+        lock = self._hold.wanted(annotations, stopping=self.stopping)
+        return replace(said, annotations={**said.annotations, **state, **lock})
 
     def _busy(self) -> dict[CardUuid, tuple[str, ...]]:
         return busy_cards(self.holdings, self._pods.all(), self._cards.inventory)

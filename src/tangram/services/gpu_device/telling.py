@@ -7,7 +7,7 @@ wait while the API server is away.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from tangram.kube.recorder import About, Event, Recorder
@@ -19,7 +19,8 @@ from tangram.services.gpu_device.pod_writes import PodWrites
 from tangram.services.gpu_device.records import BoundPod
 from tangram.services.gpu_device.refusing import Refused
 from tangram.services.gpu_device.telemetry import Telemetry
-from tangram.units.ids import NodeName
+from tangram.services.gpu_device.unserved import asked_units, runs_without
+from tangram.units.ids import NodeName, PodUid
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -50,6 +51,7 @@ class Telling:
         self._telemetry = telemetry
         self._happened = happened
         self._health: dict[str, str] = {}
+        self._unserved: frozenset[PodUid] = frozenset()
 
     def took(self, call: str, resource: str, seconds: float) -> None:
         self._telemetry.took(call, resource, seconds)
@@ -123,6 +125,25 @@ class Telling:
             elif before and not reason:
                 self._tell_node(CARD_WELL, f"card {uuid} is healthy again", warning=False)
         self._health = now
+
+    def unserved(self, pods: Sequence[BoundPod]) -> None:
+        """Each pod that runs without its cards once: on the pod, on the node and for the peer that waits for it."""
+        for bound in pods:
+            if bound.kubelet_uid in self._unserved:
+                continue
+            refusal = runs_without(bound, self._node)
+            said = f"{refusal.sentence} [{refusal.code}]"
+            log.warning(
+                "a pod runs without its cards", extra={"pod": str(bound.pod.ref), "why": refusal.sentence}
+            )
+            for resource in asked_units(bound):
+                self._telemetry.refused(resource, refusal.code)
+            ref = bound.pod.ref
+            about = About("Pod", str(ref.name), str(ref.namespace), str(ref.uid))
+            self._recorder.record(Event(about, REFUSED, said))
+            self._tell_node(REFUSED, said)
+            self._tell_peer(bound, Outcome.FAILED)
+        self._unserved = frozenset(bound.kubelet_uid for bound in pods)
 
     def _whose(self, refused: Refused) -> BoundPod | None:
         if refused.pod is not None:

@@ -18,6 +18,7 @@ from tangram.services.scheduler.checkup import (
     node_checks,
     operator_checks,
     placers,
+    served_checks,
     server_checks,
     webhook_checks,
 )
@@ -37,6 +38,7 @@ _CHECKS: Final[tuple[Callable[[Scene], Findings], ...]] = (
     placers.shared_nodes,
     device_checks.reporters,
     lock_checks.locks,
+    served_checks.unserved,
     device_config_checks.device_configs,
     configuration_checks.configurations,
     webhook_checks.own_webhook,

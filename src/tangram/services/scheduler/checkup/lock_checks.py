@@ -12,6 +12,7 @@ from tangram.drivers.doctor.findings import Findings, fail, ok, warn
 from tangram.services.scheduler.checkup.naming import annotations_of, name_of, some_of
 from tangram.services.scheduler.checkup.seeing import Scene
 from tangram.units.durations import age_text
+from tangram.wire.agent_state import AGENT, STOPPING
 from tangram.wire.errors import WireError
 from tangram.wire.nodelock import NODE_LOCK, parse_lock
 
@@ -43,6 +44,9 @@ def locks(scene: Scene) -> Findings:
         holder = f"{lock.holder.namespace}/{lock.holder.name}" if lock.holder is not None else ""
         # A reservation of Koordinator's has no namespace, and is no pod.
         is_pod = lock.holder is not None and bool(lock.holder.namespace)
+        # An agent that ends holds its node in the name of a pod that has all it needs.
+        if annotations_of(node).get(AGENT) == STOPPING and age <= LASTS_S:
+            continue
         gone = is_pod and not scene.pods.unknown and holder not in living and age > SERVED_WITHIN_S
         if age > LASTS_S or gone:
             whose = f" for {holder}{', which is gone' if gone else ''}" if holder else ""

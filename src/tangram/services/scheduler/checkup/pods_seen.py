@@ -14,15 +14,22 @@ import msgspec
 
 from tangram.kube.api import Api
 from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.model.allocations import Tenant
+from tangram.model.pods import Phase
+from tangram.model.requests import AskKind
 from tangram.services.scheduler.checkup.parts import Part, PartPod, config_places_in, parts_in
 from tangram.vendors.renaming import usual_names
 from tangram.wire import loose
 from tangram.wire.errors import WireError
+from tangram.wire.hami import BIND_PHASE
 from tangram.wire.nodelock import parse_rfc3339
+from tangram.wire.pods import read_pod
+from tangram.wire.tenants import read_tenant
 
 _PODS: Final = "/api/v1/pods"
 _NOT_OVER: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 _CARDS: Final = usual_names()
+_FAILED: Final = "failed"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
@@ -38,6 +45,11 @@ class CardPod(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a scheduler has said anything about it."""
     made: int | None
     """Unix seconds."""
+    running: bool = False
+    slices: tuple[str, ...] = ()
+    """The cards of which its annotations say that it holds slices; of bound pods alone."""
+    refused: bool = False
+    """Whether the agent of its node told HAMi that it was given nothing."""
 
     @property
     def full_name(self) -> str:
@@ -88,7 +100,7 @@ def _take(pod: Mapping[str, object], asking: list[CardPod], parts: list[PartPod]
     parts += parts_in(name, node, spec, loose.members(metadata.get("labels")))
     places.update(config_places_in(spec))
     if asks_for_cards(spec):
-        asking.append(_card_pod(metadata, spec, loose.members(pod.get("status"))))
+        asking.append(_card_pod(pod, metadata, spec, loose.members(pod.get("status"))))
 
 
 def asks_for_cards(spec: Mapping[str, object]) -> bool:
@@ -105,7 +117,10 @@ def _amounts(spec: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
 
 
 def _card_pod(
-    metadata: Mapping[str, object], spec: Mapping[str, object], status: Mapping[str, object]
+    pod: Mapping[str, object],
+    metadata: Mapping[str, object],
+    spec: Mapping[str, object],
+    status: Mapping[str, object],
 ) -> CardPod:
     conditions = [loose.members(each) for each in loose.elements(status.get("conditions"))]
     try:
@@ -120,4 +135,15 @@ def _card_pod(
         # A pod with scheduling gates has the condition from the beginning: nobody is to look at it yet.
         looked_at=any(each.get("type") == "PodScheduled" for each in conditions),
         made=made,
+        running=loose.text(status.get("phase")) == Phase.RUNNING,
+        slices=_slices(pod) if spec.get("nodeName") else (),
+        refused=loose.text_map(metadata.get("annotations")).get(BIND_PHASE) == _FAILED,
     )
+
+
+def _slices(pod: Mapping[str, object]) -> tuple[str, ...]:
+    tenant = read_tenant(read_pod(pod), None)
+    if not isinstance(tenant, Tenant):
+        return ()
+    shares = (share for each in tenant.allocation.containers for share in each.shares)
+    return tuple(dict.fromkeys(share.card for share in shares if share.kind is AskKind.SLICE))

@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.stamp-installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: setup sandbox test fresh testbed testbed-shell e2e e2e-smoke real-libraries bench soak lint format protos schemas image charts bundle release lock clean help
+.PHONY: setup sandbox test fresh testbed testbed-shell e2e e2e-smoke real-libraries peers bench soak lint format protos schemas image charts bundle release lock clean help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -100,6 +100,11 @@ e2e-smoke: testbed ## Run the essential ones of them
 real-libraries: setup ## Compare vendors' libraries with our twins (MXSML=/path/libmxsml.so MTML=/path/libmtml.so; with KUBELET=1 also run the agent over MetaX's)
 	$(BIN)/python -m real_libraries $(if $(MXSML),--mxsml $(MXSML)) $(if $(MTML),--mtml $(MTML))
 	@$(if $(KUBELET),$(MAKE) testbed && $(BIN)/pytest -q e2e/test_agent_real_library.py)
+
+# Programs of other projects that a person has built; nothing of them is here, and nothing here builds them.
+peers: setup ## Play stories over the schedulers of others (HAMI=/path/to/hami-scheduler KOORD=/path/to/koord-scheduler EXAMPLES=/path/to/HAMi/examples)
+	@$(if $(HAMI)$(KOORD),$(BIN)/testbed build)
+	@$(BIN)/python -m peers $(if $(HAMI),--hami $(HAMI)) $(if $(KOORD),--koord $(KOORD)) $(if $(EXAMPLES),--examples $(EXAMPLES)) $(WORDS)
 
 protos: setup ## Write the kubelet's messages from proto/ again
 	rm -f src/tangram/wire/kubelet/*_pb2.py src/tangram/wire/kubelet/*_pb2.pyi

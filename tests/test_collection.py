@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SUITES = ("tests", "e2e", "real_libraries")
+SUITES = ("tests", "e2e", "peers", "real_libraries")
 
 
 def collecting(seed: int) -> subprocess.Popen[str]:

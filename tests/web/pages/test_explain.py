@@ -16,7 +16,10 @@ from builders.clusters import metax_node
 from builders.dashboard_engine import EngineKnown, some_ledger
 from builders.dashboard_pages import chinese, explain_page, html_of
 from builders.dashboards import FORM_TOKEN, FakeReception, asked, dashboard, viewer
-from builders.tenants import ledger_of
+from builders.tenants import Part, ledger_of, tenant
+from tangram.model.cards import CardMode
+from tangram.model.requests import AskKind
+from tangram.units.memory import from_gib
 from tangram.web.examples import EXAMPLES
 from tangram.web.known import NotKnown
 from tangram.web.pages.explain import CARD_POLICIES, NODE_POLICIES, moment, page
@@ -60,6 +63,21 @@ async def test_a_manifest_that_fits_shows_where_and_the_runner_up() -> None:
     assert "runner-up" in html
     assert 'class="cell cell-chosen"' in html
     assert "tangram explain -f pod.yaml -n default" in html
+
+
+async def test_what_would_cost_the_other_cards_least_is_a_row_of_its_own() -> None:
+    node = metax_node("metax-c01", 8, mode=CardMode.WHOLE)
+    ledger = ledger_of(node)
+    for at in (0, 1, 2):
+        ledger.put_tenant(tenant(f"t{at}", node, Part(at, from_gib(64), 100, AskKind.WHOLE)))
+    pod = EXAMPLES["linked"].replace(
+        "tangram.dev/required-scope: link", "hami.io/node-scheduler-policy: binpack"
+    )
+    pod = re.sub(r"metax-tech.com/gpu: .*", 'metax-tech.com/gpu: "2"', pod)
+    _, html = await explain_page(EngineKnown(ledger), pod)
+    sets = html.split("Sets of cards that were weighed</caption>")[1].split("</table>")[0]
+    assert re.findall(r'<th scope="row">(.*?)</th>', sets) == ["6, 7", "5, 7", "3, 7"]
+    assert sets.count("runner-up") == sets.count("least loss") == 1
 
 
 async def test_one_that_waits_shows_what_would_help_with_the_changed_text() -> None:

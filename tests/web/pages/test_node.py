@@ -5,6 +5,7 @@ import pytest
 
 from builders.dashboards import NOW, FakeHistory, FakeKnown, FakeReception, asked, dashboard, view, viewer
 from builders.node_details import LAYOUTS, holder, node_detail, seen_card, two_groups_of_four
+from tangram.reports.shape import CardSet
 from tangram.reports.view_shape import NodeDetail
 from tangram.web.history.keeping import Moment
 from tangram.web.known import NotKnown
@@ -12,6 +13,7 @@ from tangram.web.language import Language
 from tangram.web.page import Shown, Viewer
 from tangram.web.pages.node import moment, page
 from tangram.web.sight import Sight
+from tangram.web.topology.speech import Speech
 
 POD = "research/train-0"
 TENANT = Sight(namespaces=frozenset({"web"}))
@@ -104,6 +106,18 @@ async def test_the_set_of_a_pod_is_shown_with_the_runner_up_and_why() -> None:
     assert "both score 100; the runner-up would cost the remaining cards 40 more" in text
     assert "tp-runner-up" in text
     assert "tangram explain train-0 -n research --node gpu-1" in text
+
+
+@pytest.mark.parametrize("language", Language)
+async def test_the_set_with_the_least_loss_has_a_row_where_it_is_neither(language: Language) -> None:
+    detail = two_groups_of_four(POD)
+    mildest = CardSet(cards=[1, 7], chosen=False, score=10, loss=20, least_loss=True)
+    cluster = known()
+    cluster.details["gpu-1", POD] = msgspec.structs.replace(detail, sets=[*detail.sets, mildest])
+    text = await html(cluster, viewer(language=language), path=f"/nodes/gpu-1?pod={POD}")
+    row = text.split("<td>1, 7</td>")[0].rsplit("<tr>", 1)[1]
+    assert Speech(language).say("node.least_loss") in row
+    assert text.count(Speech(language).say("node.least_loss")) == 1
 
 
 async def test_each_pod_with_several_cards_leads_to_its_set() -> None:

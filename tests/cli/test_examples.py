@@ -81,7 +81,7 @@ def test_figure_2_3_of_the_manual() -> None:
 
 
 @pytest.mark.parametrize("policy", ["binpack", "spread"])
-def test_a_policy_for_nodes_gives_linked_cards_and_what_they_cost_is_told(policy: str) -> None:
+def test_a_policy_for_nodes_gives_linked_cards_and_shows_what_they_cost(policy: str) -> None:
     here = EXAMPLES / "02-keep-the-rest-whole"
     pod, cluster = str(here / "pod.yaml"), str(here / "three-in-use.yaml")
     answer = run("explain", "-f", pod, "--cluster", cluster, "--node-policy", policy)

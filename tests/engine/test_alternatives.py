@@ -142,8 +142,8 @@ def test_of_connected_cards_the_second_is_the_best_of_all_others_and_the_least_l
         return
     table, mask_of_free = ledger.tables[0], sum(1 << each for each in free)
     best = sorted(sets, key=lambda each: table.rank(each, mask_of_free, least_damage=packed), reverse=True)
-    told = [sum(1 << at for at in each) for each in numbers(found, node)]
-    assert told[:2] == best[:2]
+    shown = [sum(1 << at for at in each) for each in numbers(found, node)]
+    assert shown[:2] == best[:2]
     least = min(table.worth(each, mask_of_free).loss for each in sets)
     if any(table.layout.weights):
         assert [each.loss == least for each in found] == [each.least_loss for each in found]

@@ -160,7 +160,7 @@ LONE_AND_FOUR = (0, 1, 2)
 @pytest.mark.parametrize(
     ("order", "cards"),
     [
-        pytest.param((), (6, 7), id="nothing said"),
+        pytest.param((), (6, 7), id="no policy"),
         pytest.param((CardOrder.BINPACK,), (3, 7), id="binpack: the least loss"),
         pytest.param((CardOrder.NUMA, CardOrder.BINPACK), (3, 7), id="binpack after another word"),
         pytest.param((CardOrder.BINPACK, CardOrder.SPREAD), (3, 7), id="binpack before spread"),

@@ -102,7 +102,7 @@ def layout_of(node: Node, weights: Mapping[Vendor, PairWeights]) -> Layout | Non
 
 
 def _by_numa(cards: Sequence[Card]) -> Iterator[Link]:
-    """All there is to tell where nobody reports connections; they stay unknown, whatever cards it makes the better."""
+    """Pairs by NUMA node, where connections are not reported; to comparisons of nodes the layout stays unknown."""
     for a, b in combinations(range(len(cards)), 2):
         if cards[a].numa >= 0 and cards[b].numa >= 0:
             same = cards[a].numa == cards[b].numa

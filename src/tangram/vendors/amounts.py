@@ -85,6 +85,29 @@ def amount(container: Container, meaning: Meaning) -> int | Refusal | None:
     return quantity.value() if fault is None else refusal(container, meaning, fault)
 
 
+def counted(container: Container, resource: str) -> int | None:
+    """The number by which a kubelet counts the resource of a running container; `None` where there is none to read.
+
+    A kubelet goes by the limit. What is below zero or too large for any encoding is brought back into bounds.
+    """
+    text = container.limits.get(resource, container.requests.get(resource))
+    if text is None:
+        return None
+    try:
+        quantity = parse_quantity(text)
+    except QuantityError:
+        return None
+    return min(max(quantity.value(), 0), LARGEST_COUNT)
+
+
+def counted_cards(container: Container, resource: str) -> int:
+    """The same of a number of cards: a text that is no number stands for one, because the container asked for some."""
+    if not names_any(container, (resource,)):
+        return 0
+    found = counted(container, resource)
+    return 1 if found is None else found
+
+
 def refusal(container: Container, meaning: Meaning, code: Code, *, peer_text: str | None = None) -> Refusal:
     """The refusal of what the container says about a resource, in the words of its meaning."""
     not_positive = code in (Code.AMOUNT_ZERO, Code.AMOUNT_NEGATIVE)

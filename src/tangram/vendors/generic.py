@@ -5,7 +5,7 @@ import msgspec
 from tangram.model.cards import Vendor
 from tangram.model.pods import Container, Pod
 from tangram.units.memory import Bytes
-from tangram.vendors.protocol import PodReading, Reading
+from tangram.vendors.protocol import PodReading, Reading, RunningReading
 
 
 class GenericRules(msgspec.Struct, frozen=True):
@@ -30,6 +30,9 @@ class GenericRules(msgspec.Struct, frozen=True):
     def read_pod(self, pod: Pod, readings: tuple[Reading, ...]) -> PodReading:
         del pod, readings
         return PodReading()
+
+    def read_running(self, pod: Pod) -> RunningReading:
+        return RunningReading(asks=tuple(() for _ in pod.containers))
 
     def memory_tiers(self, memory: Bytes) -> tuple[Bytes, ...]:
         del memory

@@ -58,6 +58,16 @@ class PodReading(msgspec.Struct, frozen=True, kw_only=True):
     mutations: tuple[Mutation, ...] = ()
 
 
+class RunningReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod that has its node holds of one vendor's cards, by the resources that its kubelet counted."""
+
+    asks: tuple[tuple[Ask, ...], ...]
+    """Of each of the pod's containers, in order."""
+    qos: QosPolicy | None = None
+    app_class: AppClass | None = None
+    one_card: bool = False
+
+
 class VendorRules(Protocol):
     """Everything above the engine that differs between makers of cards."""
 
@@ -78,6 +88,10 @@ class VendorRules(Protocol):
 
     def read_pod(self, pod: Pod, readings: tuple[Reading, ...]) -> PodReading:
         """Read the annotations; `readings` has this vendor's reading of each of the pod's containers, in order."""
+        ...
+
+    def read_running(self, pod: Pod) -> RunningReading:
+        """Read a pod that has its node. Never refuses: an amount that cannot be read counts as all of a card."""
         ...
 
     def memory_tiers(self, memory: Bytes) -> tuple[Bytes, ...]:

@@ -70,6 +70,29 @@ def pod_with_usual_names(pod: Pod, renamed: Renamed) -> Pod:
     )
 
 
+def running_with_usual_names(pod: Pod, renamed: Renamed) -> Pod:
+    """The same of a pod that has its node: abandoned names stay, because its kubelet counted them before the renaming.
+
+    Where a container has a resource under both names, the cluster's own counts.
+    """
+    if not renamed:
+        return pod
+
+    def usual(amounts: Mapping[str, str]) -> dict[str, str]:
+        own = {renamed[name]: amount for name, amount in amounts.items() if name in renamed}
+        return {**{name: amount for name, amount in amounts.items() if name not in renamed}, **own}
+
+    return msgspec.structs.replace(
+        pod,
+        containers=tuple(
+            msgspec.structs.replace(
+                container, limits=usual(container.limits), requests=usual(container.requests)
+            )
+            for container in pod.containers
+        ),
+    )
+
+
 def abandoned_names(pod: Pod, renamed: Renamed) -> tuple[Refusal, ...]:
     """Refuse every name that meant a card elsewhere and means none here."""
     return tuple(

@@ -21,8 +21,9 @@ from tangram.vendors.metax import names
 from tangram.vendors.metax.containers import read_container
 from tangram.vendors.metax.maca import read_maca
 from tangram.vendors.metax.products import CATALOGUE
+from tangram.vendors.metax.running import read_running
 from tangram.vendors.policies import read_word
-from tangram.vendors.protocol import PodReading, Reading, SetAnnotation
+from tangram.vendors.protocol import PodReading, Reading, RunningReading, SetAnnotation
 from tangram.vendors.wording import annotated, sentence
 
 _DEFAULT_QOS: Final = QosPolicy.BEST_EFFORT
@@ -91,6 +92,9 @@ class MetaxRules(msgspec.Struct, frozen=True):
             cautions=cautions,
             mutations=(SetAnnotation(names.QOS_POLICY, _DEFAULT_QOS.value),) if defaulted else (),
         )
+
+    def read_running(self, pod: Pod) -> RunningReading:
+        return read_running(pod)
 
     def memory_tiers(self, memory: Bytes) -> tuple[Bytes, ...]:
         """MetaX slices may have any size, so there are none."""

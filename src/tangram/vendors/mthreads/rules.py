@@ -19,9 +19,10 @@ from tangram.vendors.mthreads import names
 from tangram.vendors.mthreads.containers import read_slices, read_whole
 from tangram.vendors.mthreads.koordinator import read_koordinator_words
 from tangram.vendors.mthreads.products import CATALOGUE
+from tangram.vendors.mthreads.running import read_running
 from tangram.vendors.mthreads.tiers import memory_tiers
 from tangram.vendors.names import KOORDINATOR_RESOURCES
-from tangram.vendors.protocol import PodReading, Reading
+from tangram.vendors.protocol import PodReading, Reading, RunningReading
 from tangram.vendors.shapes import slice_without_count, whole_and_slice
 from tangram.vendors.wording import sentence
 
@@ -81,6 +82,9 @@ class MthreadsRules(msgspec.Struct, frozen=True):
             one_card=any(ask.kind is AskKind.SLICE for _, ask in asks),
             cautions=lists.cautions,
         )
+
+    def read_running(self, pod: Pod) -> RunningReading:
+        return read_running(pod, self.memory_per_card)
 
     def memory_tiers(self, memory: Bytes) -> tuple[Bytes, ...]:
         return memory_tiers(memory)

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -236,6 +236,36 @@ def test_a_dump_gives_tenants_guesses_host_use_and_waiting_pods() -> None:
         "warning, cards-guessed: pod ai/unnamed runs on real and no annotation names its cards" in answer.out
     )
     assert "Also waiting: default/pending." in answer.out
+
+
+ODD_PODS = {
+    # What admission would refuse today, or cannot be what the pod has.
+    "privileged": ({"privileged": True}, {}),
+    "odd-word": ({}, {"hami.io/gpu-scheduler-policy": "bin-pack"}),
+    "gone-card": ({}, {"hami.io/metax-gpu-devices-allocated": "GPU-gone,Metax-GPU,65536,100:;"}),
+    "unreadable": ({}, {"hami.io/metax-gpu-devices-allocated": "GPU-a,Metax"}),
+}
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("name", ODD_PODS)
+def test_a_running_pod_takes_its_card_whatever_admission_would_say_to_it(name: str) -> None:
+    security, annotations = ODD_PODS[name]
+    running = cast("dict[str, Any]", bound(name, {"metax-tech.com/gpu": 1}, annotations))
+    running["spec"]["containers"][0]["securityContext"] = security
+    whole = json.dumps([{**card, "model": "native"} for card in json.loads(NODE_DEVICES)])
+    there = [node(**{"metax-tech.com/node-gpu-devices": whole}), running]
+    Path("odd.json").write_text(json.dumps({"kind": "List", "items": there}))
+    Path("two.yaml").write_text(yaml.safe_dump(pod("two", {"metax-tech.com/gpu": 2})))
+    found = explained("-f", "two.yaml", "--cluster", "odd.json")
+    assert found["pods"][0]["verdict"] == "waits"
+    assert found["cluster"]["guessed"] == [f"ai/{name}"]
+    assert [problem["code"] for problem in found["cluster"]["problems"]] == ["cards-guessed"]
+    seen = json.loads(run("status", "--cluster", "odd.json", "-o", "json").out)
+    holders = [holder for card in seen["nodes"][0]["cards"] for holder in card["holders"]]
+    assert [(holder["pod"], holder["whole"], holder["guessed"]) for holder in holders] == [
+        (f"ai/{name}", True, True)
+    ]
 
 
 @pytest.mark.usefixtures("files")

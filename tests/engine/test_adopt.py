@@ -6,7 +6,7 @@ import pytest
 from builders.clusters import card, metax_node
 from builders.requests import DEFAULTS, request, slice_ask, whole_ask
 from builders.tenants import Part, ledger_of, tenant
-from tangram.engine.adopt import adopt
+from tangram.engine.adopt import MOST_PLACED, adopt
 from tangram.engine.filter import filter_nodes
 from tangram.engine.ledger import Ledger
 from tangram.model.allocations import Share
@@ -126,7 +126,23 @@ def test_units_of_a_card_are_charged_as_units(mode: CardMode, count: int, memory
 
 def test_more_cards_than_the_node_has_are_charged_as_far_as_it_has_them() -> None:
     assert [share.index for share in shares(ledger_of(NODE), request("p", slice_ask(5)))] == [1, 0]
-    assert shares(ledger_of(NODE), request("p", whole_ask(5))) == []
+    # Its cards are sliced now, and it was given whole ones: they were offered so once.
+    assert [share.index for share in shares(ledger_of(NODE), request("p", whole_ask(5)))] == [1, 0]
+
+
+def test_cards_that_may_be_its_own_come_before_any_other_and_each_whole_one_once() -> None:
+    ledger = ledger_of(metax_node("n", 4, mode=CardMode.WHOLE))
+    named = [CardUuid("GPU-n-2"), CardUuid("GPU-n-9")]
+    holder = adopt(ledger, request("p", whole_ask(1), whole_ask(1)), NODE.name, named=named)
+    first, second = holder.allocation.containers
+    assert first.shares[0].card == "GPU-n-2"
+    assert second.shares[0].card != "GPU-n-2"
+
+
+def test_a_pod_of_very_many_containers_is_charged_without_placing_each_beside_all_others() -> None:
+    ledger = ledger_of(NODE)
+    holder = adopt(ledger, request("p", *[SMALL] * (MOST_PLACED + 1)), NODE.name)
+    assert sum(len(each.shares) for each in holder.allocation.containers) == MOST_PLACED + 1
 
 
 def test_on_a_node_nobody_knows_the_pod_holds_nothing_but_its_place() -> None:

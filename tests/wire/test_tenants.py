@@ -151,7 +151,8 @@ def test_a_pod_that_admission_would_refuse_counts_too() -> None:
     refused = {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "101"}
     unnamed = read_tenant(bound_pod(refused), metax_node())
     assert isinstance(unnamed, Unnamed)
-    assert unnamed.request is None
+    (ask,) = unnamed.request.containers[0].asks
+    assert (ask.count, ask.memory, ask.cores) == (1, None, 100), "amounts without meaning are all of a card"
     assert shares_of(bound_pod(refused, annotations=NAMED), metax_node()) == [[held(1)]]
 
 
@@ -276,9 +277,14 @@ def test_a_real_id_on_a_node_of_stand_ins_is_unnamed_because_the_card_is_there_u
     assert isinstance(read_tenant(pod, counted_node()), Unnamed)
 
 
-def test_a_card_that_left_the_node_is_still_held() -> None:
-    pod = bound_pod(SLICE, annotations={HAMI_SLICE: "GPU-9,Metax-SGPU,4096,10:;"})
-    assert shares_of(pod, metax_node()) == [[Share(CardUuid("GPU-9"), -1, from_mib(4096), 10)]]
+def test_a_pod_on_a_card_that_its_node_does_not_have_is_unnamed_and_what_is_written_is_kept() -> None:
+    unnamed = read_tenant(
+        bound_pod(SLICE, annotations={HAMI_SLICE: "GPU-9,Metax-SGPU,4096,10:;"}), metax_node()
+    )
+    assert isinstance(unnamed, Unnamed)
+    assert unnamed.written is not None
+    (written,) = unnamed.written.allocation.containers
+    assert written.shares == (Share(CardUuid("GPU-9"), -1, from_mib(4096), 10),)
 
 
 def test_without_its_node_ids_are_taken_as_written() -> None:

@@ -20,7 +20,7 @@ from tangram.vendors.mthreads.tiers import sizes_of
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices
 from tangram.wire.clusterfile.reading import ClusterFile, is_short_file, read_cluster_file
 from tangram.wire.errors import Problem, WireError
-from tangram.wire.tenants import Unnamed, on_the_host_alone, read_tenant
+from tangram.wire.tenants import Unnamed, assumed, on_the_host_alone, read_tenant
 
 
 class Cluster(NamedTuple):
@@ -93,15 +93,14 @@ def cluster_of_dump(dump: Dump, patience: Patience) -> Cluster:
 
 def _adopted(ledger: Ledger, unnamed: Unnamed) -> Problem:
     pod, reason = unnamed.pod, unnamed.reason
-    if unnamed.request is None:
-        ledger.put_tenant(on_the_host_alone(pod, unnamed.node))
+    tenant = assumed(ledger, unnamed)
+    ledger.put_tenant(tenant)
+    if not unnamed.request.asks_for_cards:
         return Problem(
             "cards-uncounted",
-            f"pod {pod.ref} runs on {unnamed.node} with a request that cannot be read ({reason}):"
-            " its cards count as free",
+            f"pod {pod.ref} runs on {unnamed.node} and states no number of cards that can be read:"
+            " it counts as holding none",
         )
-    tenant = adopt(ledger, unnamed.request, unnamed.node)
-    ledger.put_tenant(tenant)
     numbers = sorted(share.index for container in tenant.allocation.containers for share in container.shares)
     return Problem(
         "cards-guessed",

@@ -4,6 +4,9 @@ Only a pod with a node counts, whatever its annotations say: a manifest copied f
 allocation, and a peer that trusted it blocked cards for pods that never ran. And a bound pod that asks for cards always
 counts, even if nobody can tell which: it comes back as `Unnamed`, for the caller to charge with care, because the
 alternative is selling its card again.
+
+What a pod runs with is never judged by what admission would let in today: a request that is refused now is read by what
+its kubelet counted. And an allocation counts only if it names what that request amounts to, on cards of its node.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from tangram.engine.adopt import adopt
+from tangram.engine.ledger import Ledger
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
 from tangram.model.cards import AppClass, QosPolicy
 from tangram.model.nodes import Node
@@ -21,7 +26,9 @@ from tangram.units.ids import NodeName
 from tangram.vendors.admission import Admission, admit
 from tangram.vendors.host import read_host
 from tangram.vendors.metax import names
+from tangram.vendors.running import running_request
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
+from tangram.wire.as_counted import as_counted, disagreement
 from tangram.wire.errors import WireError
 from tangram.wire.held import Held, held_by_hami, held_by_koordinator, held_by_metax
 
@@ -34,9 +41,11 @@ class Unnamed(msgspec.Struct, frozen=True):
 
     pod: Pod
     node: NodeName
-    request: Request | None
-    """None when the pod names our resources in a way that admission would refuse."""
+    request: Request
+    """By what its kubelet counted, where admission would refuse it. It asks for no card where no amount can be read."""
     reason: str
+    written: Tenant | None = None
+    """What its annotation says, where that can be read and is not what the pod asks for."""
 
 
 def read_tenant(
@@ -49,26 +58,54 @@ def read_tenant(
     """The pod as a holder of cards, or None when it holds none. Never raises.
 
     A terminating pod still holds its cards. `node` is the pod's own node, or None when nothing is known of it yet;
-    ids are then taken as written. `admission` is the pod's own, where somebody has read it already.
+    ids are then taken as written. `admission` is the pod's own under the same settings, where it was read already.
     """
     if pod.node_name is None or pod.ended:
         return None
     admission = admission or admit(pod, settings)
-    request = admission.request
+    if not admission.ours:
+        return _of_foreign_pod(pod, pod.node_name, node)
+    request = admission.request or running_request(pod, settings)
     try:
         held = _held(pod, node, request)
-        _check_all_named(held, request)
     except WireError as error:
-        return Unnamed(pod, pod.node_name, request, error.sentence) if admission.ours else None
+        return Unnamed(pod, pod.node_name, request, error.sentence)
     if not held.any:
-        reason = "no annotation names its cards"
-        return Unnamed(pod, pod.node_name, request, reason) if admission.ours else None
+        return Unnamed(pod, pod.node_name, request, "no annotation names its cards")
+    if not request.asks_for_cards:
+        return _tenant(pod, pod.node_name, held, request)
+    held = as_counted(held, request, node)
+    tenant = _tenant(pod, pod.node_name, held, request)
+    reason = disagreement(held, request, node)
+    return tenant if reason is None else Unnamed(pod, pod.node_name, request, reason, tenant)
+
+
+def assumed(ledger: Ledger, unnamed: Unnamed) -> Tenant:
+    """A guess at the cards of a pod that does not say which it holds. The ledger is not changed."""
+    named = () if unnamed.written is None else unnamed.written.allocation.cards
+    guess = adopt(ledger, unnamed.request, unnamed.node, named=named)
+    return msgspec.structs.replace(guess, init_done=unnamed.pod.init_done)
+
+
+def _of_foreign_pod(pod: Pod, node_name: NodeName, node: Node | None) -> Tenant | None:
+    """A pod that names no resource of ours, as its annotations say: its cluster may have other names for them."""
+    try:
+        held = _held(pod, node, None)
+    except WireError:
+        return None
+    return _tenant(pod, node_name, held, None) if held.any else None
+
+
+def _tenant(pod: Pod, node_name: NodeName, held: Held, request: Request | None) -> Tenant:
+    known = request is not None and request.asks_for_cards
     return Tenant(
         pod=pod.ref,
-        allocation=Allocation(pod.node_name, _containers(pod, held, request)),
-        qos=request.qos if request is not None else _POLICIES.get(pod.annotations.get(names.QOS_POLICY, "")),
+        allocation=Allocation(node_name, _containers(pod, held, request)),
+        qos=request.qos
+        if request is not None and known
+        else _POLICIES.get(pod.annotations.get(names.QOS_POLICY, "")),
         app_class=request.app_class
-        if request is not None
+        if request is not None and known
         else _CLASSES.get(pod.annotations.get(names.APP_CLASS, "")),
         priority=pod.priority,
         host=_host(pod) if request is None else request.host,
@@ -115,19 +152,6 @@ def _readers(request: Request | None) -> Iterable[Callable[[Pod, Node | None], H
     if any(ask.vocabulary is Vocabulary.KOORDINATOR for container in containers for ask in container.asks):
         return (held_by_koordinator, held_by_metax, held_by_hami)
     return (held_by_hami, held_by_metax, held_by_koordinator)
-
-
-def _check_all_named(held: Held, request: Request | None) -> None:
-    if request is None or not held.any:
-        return
-    asked = [sum(ask.count for ask in container.asks) for container in request.containers]
-    if held.per_pod:
-        # Containers that share a card are one entry here.
-        enough = len(held.per_pod) >= max(asked, default=0)
-    else:
-        enough = all(len(got) >= want for got, want in zip(held.per_container, asked, strict=True))
-    if not enough:
-        raise WireError("cards-unnamed", "its annotation names fewer cards than it asks for")
 
 
 def _containers(pod: Pod, held: Held, request: Request | None) -> tuple[ContainerShares, ...]:

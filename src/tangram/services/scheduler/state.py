@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from tangram.engine.adopt import adopt
 from tangram.engine.decide import Decision, Memo, decide
 from tangram.engine.demand import LearnedDemand
 from tangram.engine.filter import Candidates
 from tangram.engine.frag import FragScores
+from tangram.engine.holdings import Holding
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.kube.informer import Change, Key
@@ -29,6 +29,7 @@ from tangram.model.requests import Request
 from tangram.services.scheduler.admissions import Admissions
 from tangram.services.scheduler.coexistence import Coexistence, placed_by_koordinator
 from tangram.services.scheduler.gang_index import GangIndex
+from tangram.services.scheduler.guesses import Guesses
 from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, Times
 from tangram.services.scheduler.seen import Seen, Waiting
 from tangram.units.ids import NodeName, PodUid
@@ -65,6 +66,7 @@ class State:
         self.frag: Final = FragScores()
         self.admissions: Final = Admissions(settings or AdmissionSettings())
         self.reservations: Final = Reservations(self.ledger, clock, times)
+        self._guesses: Final = Guesses(self.ledger)
         self.waiting: Final[dict[PodUid, Seen]] = {}
         """Pods of ours without a node, in the order in which they were first seen."""
         self.leaving: Final[dict[PodUid, NodeName]] = {}
@@ -140,7 +142,8 @@ class State:
         self._note_largest(name, reading.node)
         if known is None or _ids(known) != _ids(reading.node):
             self._note_sizes(name, reading.node)
-            if any(not holding.charges for holding in self.ledger.holdings_on(name)):
+            self._guesses.read_again(reading.node, self.admissions.settings)
+            if any(_is_astray(holding, reading.node) for holding in self.ledger.holdings_on(name)):
                 # Something there was read against other cards, or against none.
                 self.reread(name)
 
@@ -200,7 +203,8 @@ class State:
         admission = self.admissions.of(pod)
         koordinators = admission.ours and placed_by_koordinator(pod, self.served)
         if pod.node_name is not None:
-            held = read_tenant(pod, self.ledger.node(pod.node_name), admission=admission)
+            node = self.ledger.node(pod.node_name)
+            held = read_tenant(pod, node, self.admissions.settings, admission=admission)
             return Seen(
                 ref=pod.ref,
                 node=pod.node_name,
@@ -289,6 +293,7 @@ class State:
         self.leaving.pop(uid, None)
         self.coexistence.forget(uid)
         self.reservations.forget(uid)
+        self._guesses.forget(uid)
         self.ledger.remove(uid)
         known = self._by_name.get(key)
         if known is not None and known.ref.uid == uid:
@@ -298,17 +303,10 @@ class State:
     def _hold(self, new: Seen) -> None:
         held = new.held
         if isinstance(held, Unnamed):
-            known = self.ledger.holding(new.ref.uid)
-            if known is not None and known.bound and known.tenant.allocation.node == held.node:
-                # Better known than by its annotations: we bound it, or guessed before.
-                return
-            held = (
-                adopt(self.ledger, held.request, held.node)
-                if held.request is not None
-                else on_the_host_alone(held.pod, held.node)
-            )
-        if held is not None:
+            self._guesses.hold(held)
+        elif held is not None:
             self.ledger.put_tenant(held)
+            self._guesses.make_way(held)
 
     # --- deciding ------------------------------------------------------------------------------------------------
 
@@ -325,6 +323,11 @@ class State:
 
 def _ids(node: Node) -> tuple[str, ...]:
     return tuple(card.uuid for card in node.cards)
+
+
+def _is_astray(holding: Holding, node: Node) -> bool:
+    """Whether a pod holds nothing, or a card that its node does not have (any more)."""
+    return not holding.charges or not set(holding.tenant.allocation.cards) <= set(_ids(node))
 
 
 def _not_said() -> str:

@@ -95,6 +95,13 @@ def test_cards_of_pods_that_name_none_are_those_they_would_have_been_given() -> 
     assert standing_of(silent, 4, NodeUse(unnamed=4)).worth == Worth(6 * 110, 0)
 
 
+def test_a_whole_card_that_is_named_and_not_there_stands_for_one_that_is() -> None:
+    silent = announced_node(NODE, without=(*FIGURES, NODE_DEVICES))
+    gone = frozenset({CardUuid("GPU-gone")})
+    assert standing_of(silent, 4, NodeUse(gone, whole=gone)).free == 7
+    assert standing_of(silent, 4, NodeUse(gone)).free == 8, "a slice of it takes no whole card"
+
+
 @pytest.mark.parametrize("broken", ["{", "[]", '{"v":2,"cards":[]}'])
 def test_a_broken_inventory_leaves_the_count(broken: str) -> None:
     node = offering_node("n", annotations={INVENTORY: broken})

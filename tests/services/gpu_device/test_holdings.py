@@ -172,6 +172,14 @@ def test_a_slice_of_a_card_that_is_offered_whole_keeps_no_card_from_changing_its
     assert usage_of((), [astray], on) == {}
 
 
+def test_every_card_is_busy_that_may_have_the_slice_of_a_pod_whose_allocation_is_spoilt() -> None:
+    on = inventory(metax(0), metax(1), metax(2, CardMode.WHOLE))
+    spoilt = bound("p", limits(), annotations={HAMI_SLICE: "GPU-9,Metax-SGPU,1,1:;"}, on=on)
+    started = found(seen(noted("uid-p", "c0", "metax-sgpu-0")), spoilt)
+    assert busy_cards(started, [spoilt], on) == {uuid(0): ("default/p",), uuid(1): ("default/p",)}
+    assert busy_cards((), [spoilt], on) == {}, "what it was never given it does not hold"
+
+
 def test_shares_are_those_of_the_named_container_and_of_slices_only() -> None:
     pod = bound("p", limits(), limits(gib=8), annotations={HAMI_SLICE: written([(0, 4, 10)], [(1, 8, 10)])})
     assert [share.card for share in shares_of(pod, "c1")] == [uuid(1)]

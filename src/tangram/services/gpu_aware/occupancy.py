@@ -9,9 +9,10 @@ from typing import Final
 import msgspec
 
 from tangram.model.allocations import Tenant
-from tangram.services.gpu_aware.asking import cards_asked
+from tangram.model.cards import Vendor
+from tangram.model.requests import AskKind
 from tangram.units.ids import CardUuid
-from tangram.wire.errors import WireError
+from tangram.wire.as_counted import whole_at_once
 from tangram.wire.pods import read_pod
 from tangram.wire.tenants import read_tenant
 
@@ -23,11 +24,15 @@ class Holder(msgspec.Struct, frozen=True):
     cards: frozenset[CardUuid] = frozenset()
     unnamed: int = 0
     """Whole cards that it has without anybody having written down which."""
+    whole: frozenset[CardUuid] = frozenset()
+    """Those of `cards` that it has whole."""
 
 
 class NodeUse(msgspec.Struct, frozen=True):
     cards: frozenset[CardUuid] = frozenset()
     unnamed: int = 0
+    whole: frozenset[CardUuid] = frozenset()
+    """Cards that are named as whole ones; each that the node does not offer whole stands for one that it does."""
 
 
 NOTHING: Final = NodeUse()
@@ -40,12 +45,10 @@ def holder_of(manifest: Mapping[str, object]) -> Holder | None:
     if held is None or pod.node_name is None:
         return None
     if isinstance(held, Tenant):
-        return Holder(pod.node_name, frozenset(held.allocation.cards))
-    try:
-        return Holder(pod.node_name, unnamed=cards_asked(manifest))
-    except WireError:
-        # It runs, so it was counted by somebody; how many cards it has, nobody can say.
-        return None
+        shares = [share for each in held.allocation.containers for share in each.shares]
+        whole = frozenset(share.card for share in shares if share.kind is AskKind.WHOLE)
+        return Holder(pod.node_name, frozenset(share.card for share in shares), whole=whole)
+    return Holder(pod.node_name, unnamed=whole_at_once(held.request, Vendor.METAX))
 
 
 class Occupancy:
@@ -68,4 +71,5 @@ class Occupancy:
         if not holders:
             return NOTHING
         cards = frozenset(card for holder in holders.values() for card in holder.cards)
-        return NodeUse(cards, sum(holder.unnamed for holder in holders.values()))
+        whole = frozenset(card for holder in holders.values() for card in holder.whole)
+        return NodeUse(cards, sum(holder.unnamed for holder in holders.values()), whole)

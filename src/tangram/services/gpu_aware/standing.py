@@ -114,7 +114,10 @@ def _computed(
     busy = _busy_by_list(facts, node) if NODE_DEVICES in facts.annotations else None
     unnamed = 0
     if busy is None and use is not None:
-        busy, unnamed = use.cards, use.unnamed
+        offered = frozenset(
+            card.uuid for card in node.cards if card.vendor is Vendor.METAX and card.offered_whole
+        )
+        busy, unnamed = use.cards, use.unnamed + len(use.whole - offered)
     if busy is None or layout is None or not layout.known:
         return Standing(total=total, free=total)
     working = [at for at, card in enumerate(node.cards) if _is_whole(card) and _works(card)]

@@ -35,6 +35,12 @@ _ALLOCATIONS = (
     ALLOCATED,
     DEVICE_ALLOCATED,
 )
+_OF_ONE_CARD = (
+    StartCode.REQUEST_REFUSED,
+    StartCode.CARD_UNKNOWN,
+    StartCode.CARD_OF_OTHER_VENDOR,
+    StartCode.MORE_THAN_ASKED,
+)
 _PUNCTUATION = ";:[]{}, \t\r\n"
 _ALL = 100
 """Percent of a card's memory."""
@@ -66,7 +72,15 @@ def claim_of(bound: BoundPod, inventory: Inventory) -> Claim | Refusal:
     if tenant is None or pod.ended:
         return _over(pod)
     if isinstance(tenant, Unnamed):
+        # An allocation that names other cards than the pod can hold is refused for the card, not for the list.
+        fault = None if tenant.written is None else _claim(pod, tenant.written, inventory)
+        if isinstance(fault, Refusal) and fault.code in _OF_ONE_CARD:
+            return fault
         return _unnamed(pod, tenant.reason)
+    return _claim(pod, tenant, inventory)
+
+
+def _claim(pod: Pod, tenant: Tenant, inventory: Inventory) -> Claim | Refusal:
     request = asked_by(pod, inventory)
     if isinstance(request, Refusal):
         return request

@@ -16,10 +16,8 @@ from tangram.engine.usage import NOTHING, Hold, holds_of
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
 from tangram.model.cards import AppClass, Card, QosPolicy
 from tangram.model.pods import PodRef, Role
-from tangram.model.refusals import Refusal
 from tangram.model.requests import AskKind
 from tangram.services.gpu_device.guard_rules import Claim, claim_of
-from tangram.services.gpu_device.guard_rules_asked import asked_by
 from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.units.ids import CardUuid, PodUid
 from tangram.wire.tenants import Unnamed
@@ -93,7 +91,9 @@ def rival_standing(
             _assumed(holds, inventory) if isinstance(holds, Unnamed) else _settled(other, holds, inventory)
         )
         return standing_of(tenant, cards, init_done=tenant.init_done)
-    if not isinstance(holds, Tenant):
+    if isinstance(holds, Unnamed):
+        holds = holds.written
+    if holds is None:
         return None
     claim = claim_of(other, inventory)
     if isinstance(claim, Claim):
@@ -135,12 +135,8 @@ def _whole_only(tenant: Tenant) -> Tenant:
 
 def _assumed(unnamed: Unnamed, inventory: Inventory) -> Tenant:
     """A granted pod whose annotation is gone: it may be on any card, so what it asks for counts on every one."""
-    request = asked_by(unnamed.pod, inventory)
+    request = unnamed.request
     sliced = [card for card in inventory.cards if card.offered_sliced]
-    if isinstance(request, Refusal):
-        full = tuple(Share(card.uuid, card.index, card.memory, card.cores) for card in sliced)
-        containers = (ContainerShares("", Role.APP, full),)
-        return Tenant(pod=unnamed.pod.ref, allocation=Allocation(inventory.node, containers), guessed=True)
     containers = tuple(
         ContainerShares(
             each.name,

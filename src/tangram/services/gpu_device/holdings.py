@@ -16,10 +16,11 @@ from tangram.model.cards import Card, CardMode
 from tangram.model.requests import AskKind
 from tangram.services.gpu_device.kubelet_view import Sight
 from tangram.services.gpu_device.records import BoundPod, Inventory
-from tangram.services.gpu_device.resources import ALL, WHOLE, slot_number, unit_uuid
+from tangram.services.gpu_device.resources import ALL, SLOTS, WHOLE, slot_number, unit_uuid
 from tangram.units.ids import CardUuid, PodUid
 from tangram.units.memory import SGPU_MEMORY_UNIT
 from tangram.vendors.mthreads import names as mthreads
+from tangram.wire.tenants import Unnamed
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +124,8 @@ def busy_cards(
             for card in taken.values():
                 if card is not None:
                     holders.setdefault(card, set()).add(name)
+        for card in _may_be_of(holding, inventory):
+            holders.setdefault(card.uuid, set()).add(name)
     for bound in pods:
         if not bound.pod.ended and isinstance(bound.holds, Tenant):
             for each in bound.holds.allocation.containers:
@@ -144,6 +147,14 @@ def shares_of(bound: BoundPod | None, container: str) -> tuple[Share, ...]:
         for share in each.shares
         if share.kind is AskKind.SLICE
     )
+
+
+def _may_be_of(holding: Holding, inventory: Inventory) -> tuple[Card, ...]:
+    """The cards of which a container's slice may be, where its pod's allocation does not say it."""
+    vendor = SLOTS.get(holding.resource)
+    if vendor is None or holding.bound is None or not isinstance(holding.bound.holds, Unnamed):
+        return ()
+    return tuple(card for card in inventory.cards if card.vendor is vendor and card.mode is CardMode.SLICED)
 
 
 def _name(bound: BoundPod) -> str:

@@ -184,11 +184,11 @@ def test_two_exclusive_moore_threads_cards_are_not_refused_and_the_page_says_tha
     assert "each ask for a Moore Threads card of their own" in prose("docs/scheduler.md")
 
 
-def test_a_running_pod_that_admission_would_refuse_holds_nothing_and_the_page_says_so() -> None:
+def test_which_cards_a_running_pod_without_an_allocation_has_is_a_guess_and_the_page_says_so() -> None:
     running = read_tenant(pod({"metax-tech.com/gpu": "1"}, privileged=True, node="n"), None)
     assert isinstance(running, Unnamed)
-    assert running.request is None
-    assert "that admission would refuse today is not counted" in prose("docs/scheduler.md")
+    assert running.request.asks_for_cards
+    assert "is a guess where its allocation is missing or spoilt" in prose("docs/scheduler.md")
 
 
 # ---- the node

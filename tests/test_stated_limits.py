@@ -154,29 +154,42 @@ def test_cards_of_a_node_are_weighed_exactly_up_to_the_number_that_the_readme_sa
 # ---- requests
 
 
-def test_koordinators_words_beside_whole_cards_are_refused_and_the_page_says_so() -> None:
-    words = {"koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory-ratio": "200"}
+def test_less_than_whole_cards_in_koordinators_words_beside_whole_ones_is_refused_and_the_page_says_so() -> (
+    None
+):
+    words = {"koordinator.sh/gpu-core": "200", "koordinator.sh/gpu-memory": "64Gi"}
     for whole in ("metax-tech.com/gpu", "mthreads.com/gpu"):
         assert codes(pod({**words, whole: "2"})) == [Code.KOORDINATOR_MIXED_WORDS]
-    assert (
-        "| `metax-tech.com/gpu`, `mthreads.com/gpu`, `vcore` and the like beside these words | Refused"
-        in prose("docs/koordinator.md")
+    assert "Less than a card, and `gpu-memory` in bytes, is refused (`koordinator-mixed-words`)" in prose(
+        "docs/koordinator.md"
     )
 
 
-def test_every_fault_is_reported_but_of_amounts_in_koordinators_words_the_first() -> None:
+def test_every_fault_is_reported_and_of_very_many_the_first_eight() -> None:
     own = {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "150", "metax-tech.com/vmemory": "1500m"}
     assert codes(pod(own)) == [Code.CORES_OUT_OF_RANGE, Code.AMOUNT_FRACTIONAL]
+    both = codes(pod({**own, "metax-tech.com/gpu": "0"}))
+    assert both == [
+        Code.WHOLE_AND_SLICE,
+        Code.AMOUNT_ZERO,
+        Code.CORES_OUT_OF_RANGE,
+        Code.AMOUNT_FRACTIONAL,
+    ]
     theirs = {
         "metax-tech.com/sgpu": "2",
+        "koordinator.sh/gpu.shared": "1",
         "koordinator.sh/gpu-core": "150",
         "koordinator.sh/gpu-memory": "16Gi",
+        "koordinator.sh/gpu-memory-ratio": "25",
     }
-    assert codes(pod(theirs)) == [Code.KOORDINATOR_UNIT]
+    assert codes(pod(theirs)) == [
+        Code.KOORDINATOR_COMBINATION,
+        Code.KOORDINATOR_UNIT,
+        Code.KOORDINATOR_COUNT_MISMATCH,
+    ]
     page = prose("docs/refusals.md")
     assert MOST_SENTENCES == 8
     assert "Every fault of a pod is in the answer, of very many the first eight;" in page
-    assert "in Koordinator's words mean together is judged up to the first fault" in page
 
 
 def test_two_exclusive_moore_threads_cards_are_not_refused_and_the_page_says_that_they_wait() -> None:

@@ -84,38 +84,67 @@ def completed_by_koordinator(said: Said) -> Said:
     return said
 
 
-def expected(said: Said, beside: int | None, vendor: Vendor) -> Cards | str:
-    """The cards that the words mean here, or the code of the first thing that is wrong with them."""
-    if beside is None:
-        return "koordinator-without-vendor"
-    fault = _fault_of_the_words(said)
-    if fault is not None:
-        return fault
+def expected(said: Said, beside: int | None, vendor: Vendor) -> Cards | frozenset[str]:
+    """The cards that the words mean here, or the code of everything that is wrong with them."""
+    wrong = _faults_of_the_words(said)
+    number = _number_of_cards(said)
+    if beside is not None and number is not None and beside != number:
+        wrong.add("koordinator-count-mismatch")
     full = completed_by_koordinator(said)
     count, core, ratio = full.shared or 1, full.core or 0, full.ratio or 0
-    if not _evenly(core, count) or not _evenly(ratio, count):
-        return "koordinator-unit"
-    if full.memory and full.memory // count < MIB:
-        return "memory-below-one-mib"
-    if count > 1 and (core != 100 * count or ratio != 100 * count):
-        return "several-cards-in-slices"
-    if beside != count:
-        return "koordinator-count-mismatch"
     memory = full.memory // count // MIB * MIB if full.memory else None
-    if vendor is Vendor.MTHREADS:
+    if vendor is Vendor.MTHREADS and beside is not None and wrong <= {"koordinator-count-mismatch"}:
         size = 48 * GIB * (ratio // count) // 100 if memory is None else memory
         if size not in S4000_SIZES:
-            return "memory-not-a-tier"
+            wrong.add("memory-not-a-tier")
+    if beside is None:
+        wrong.add("koordinator-without-vendor")
+    if wrong:
+        return frozenset(wrong)
     return Cards(count, core // count, memory, ratio // count if memory is None else 100)
 
 
-def _fault_of_the_words(said: Said) -> str | None:
-    counting = said.counting()
+def _faults_of_the_words(said: Said) -> set[str]:
+    counting, wrong = said.counting(), set[str]()
     if "gpu" in counting:
-        return None if len(counting) == 1 else "koordinator-combination"
-    if len(counting & {"memory", "ratio"}) != 1:
-        return "koordinator-combination"
-    return None if "core" in counting else "koordinator-core-missing"
+        if len(counting) > 1:
+            wrong.add("koordinator-combination")
+        if not _part_or_whole(said.gpu or 0):
+            wrong.add("koordinator-unit")
+    else:
+        if len(counting & {"memory", "ratio"}) != 1:
+            wrong.add("koordinator-combination")
+        if "core" not in counting:
+            wrong.add("koordinator-core-missing")
+    # Of words that do not stand together each is looked at by itself.
+    own = said._replace(gpu=None)
+    over = completed_by_koordinator(own).shared or 1
+    if not _evenly(own.core or 0, over) or not _evenly(own.ratio or 0, over):
+        wrong.add("koordinator-unit")
+    number = _number_of_cards(said)
+    if said.memory and said.memory // (number or 1) < MIB:
+        wrong.add("memory-below-one-mib")
+    if number is not None and number > 1 and "gpu" not in counting:
+        stated = [total for total in (said.core, said.ratio) if total]
+        if said.memory or any(total < 100 * number for total in stated):
+            wrong.add("several-cards-in-slices")
+    return wrong
+
+
+def _number_of_cards(said: Said) -> int | None:
+    """None where it may be another once the words are mended: they do not stand together, or are no whole cards."""
+    counting = said.counting()
+    if "gpu" in counting and len(counting) > 1:
+        return None
+    if said.shared:
+        return said.shared
+    ways = [said.gpu or said.ratio or said.core or 1]
+    if said.memory and said.ratio:
+        ways.append(said.core or 1)
+    if not all(_part_or_whole(way) for way in ways):
+        return None
+    numbers = {max(1, way // 100) for way in ways}
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 STRICTER = {

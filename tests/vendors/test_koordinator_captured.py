@@ -73,7 +73,7 @@ UNHEARD = {
     # The number of cards is never 0 unless it is written so.
     "the requested GPU must be greater than zero": {"gpu 0"},
     # Two faults, of which it names the other one.
-    "gpu core resource is required": {"ratio 150", "npu ratio"},
+    "gpu core resource is required": {"ratio 150", "npu ratio", "shared alone", "memory ratio"},
 }
 """Words of Koordinator's that lead sentences of ours, with the pods of which it says something else."""
 

@@ -35,7 +35,7 @@ ASKED: Final[list[tuple[str, int, str, str]]] = [
     ("gpu-core 10, gpu-memory 16Gi, gpu-memory-ratio 0", 1, "taken", "taken"),
     ("gpu-memory 16Gi", 1, "koordinator-core-missing", "koordinator-core-missing"),
     ("gpu-core 10", 1, "koordinator-combination", "koordinator-combination"),
-    ("gpu.shared 1", 1, "koordinator-combination", "koordinator-combination"),
+    ("gpu.shared 1", 1, *2 * ("koordinator-combination koordinator-core-missing",)),
     ("gpu.shared 1, gpu-core 10", 1, "koordinator-combination", "koordinator-combination"),
     (
         "gpu-core 10, gpu-memory 16Gi, gpu-memory-ratio 25",
@@ -48,7 +48,11 @@ ASKED: Final[list[tuple[str, int, str, str]]] = [
     ("gpu 150", 1, "koordinator-unit", "koordinator-unit"),
     ("gpu-core 150, gpu-memory 16Gi", 1, "koordinator-unit", "koordinator-unit"),
     ("gpu-core 200, gpu-memory-ratio 50", 1, "koordinator-unit", "koordinator-unit"),
-    ("gpu.shared 2, gpu-core 15, gpu-memory-ratio 20", 2, "koordinator-unit", "koordinator-unit"),
+    (
+        "gpu.shared 2, gpu-core 15, gpu-memory-ratio 20",
+        2,
+        *2 * ("koordinator-unit several-cards-in-slices",),
+    ),
     ("gpu.shared 2, gpu-core 20, gpu-memory 32Gi", 2, "several-cards-in-slices", "several-cards-in-slices"),
     ("gpu-core 200, gpu-memory 64Gi", 2, "several-cards-in-slices", "several-cards-in-slices"),
     ("gpu-core 10, gpu-memory 512Ki", 1, "memory-below-one-mib", "memory-below-one-mib"),
@@ -90,9 +94,10 @@ SCOPES: Final = {
 BEFORE_THE_TABLE = """
 The same five words for both vendors, under `limits` and, if at all, with the same numbers under `requests`. They are
 totals over the pod's cards. Beside them stands the vendor's own resource with the number of cards:
-`metax-tech.com/sgpu` or `mthreads.com/vgpu`. It says whose cards are meant, and makes the kubelet ask for them. Moore
-Threads' column is for cards of 48 GiB; they are cut in sixteenths of compute and in the sizes they have. Codes are
-those of [refusals.md](refusals.md).
+`metax-tech.com/sgpu` or `mthreads.com/vgpu`, for whole cards of nodes that offer them whole also `metax-tech.com/gpu`
+or `mthreads.com/gpu`. It says whose cards are meant, and makes the kubelet ask for them. Moore Threads' column is for
+cards of 48 GiB; they are cut in sixteenths of compute and in the sizes they have. Codes are those of
+[refusals.md](refusals.md); a pod is told every one that it earns.
 """
 
 AFTER_THE_TABLE = """
@@ -113,9 +118,12 @@ Whatever is taken here Koordinator takes too. What it takes and Tangram refuses,
 """
 
 DECIDED: Final = {
-    "`metax-tech.com/gpu`, `mthreads.com/gpu`, `vcore` and the like beside these words": "Refused"
-    " (`koordinator-mixed-words`), though koord-scheduler takes them: only `metax-tech.com/sgpu` or `mthreads.com/vgpu`"
-    " may stand there, as the number of cards.",
+    "`metax-tech.com/gpu`, `mthreads.com/gpu` beside these words": "Taken where the words mean as many whole cards:"
+    " `gpu-core` and `gpu-memory-ratio` of 100 for each, or `gpu`. The pod gets cards that are offered whole, and no"
+    " virtual function. Less than a card, and `gpu-memory` in bytes, is refused (`koordinator-mixed-words`), though"
+    " koord-scheduler takes it: the kubelet gives whole cards.",
+    "`vcore`, `vmemory`, `sgpu-core` and the like beside these words": "Refused (`koordinator-mixed-words`), though"
+    " koord-scheduler takes them: nobody could tell which of the two counts.",
     "Init containers": "Read and completed like any other, sidecars too. Koordinator's webhook passes over them, and"
     " `koordinator.sh/gpu` in one then fits nowhere.",
     "Two containers that ask for cards": "Refused (`koordinator-several-containers`) where one of them uses these"
@@ -169,12 +177,17 @@ def limits_of(words: str, beside: int, vendor: Vendor) -> dict[str, str]:
 
 
 def outcome(answer: Admission) -> str:
-    return "taken" if answer.request is not None else str(answer.refusals[0].code)
+    return "taken" if answer.request is not None else " ".join(codes(answer))
+
+
+def codes(answer: Admission) -> list[str]:
+    """Each once: two words may have the same fault."""
+    return list(dict.fromkeys(str(refusal.code) for refusal in answer.refusals))
 
 
 def meaning(answer: Admission) -> str:
     if answer.request is None:
-        return f"refused: `{answer.refusals[0].code}`"
+        return f"refused: {', '.join(f'`{code}`' for code in codes(answer))}"
     (ask,) = answer.request.containers[0].asks
     cards = "1 card" if ask.count == 1 else f"{ask.count} cards"
     compute = f"{ask.cores} %" if ask.vendor is Vendor.METAX else f"{ask.cores}/16"

@@ -212,9 +212,10 @@ def test_what_koordinators_webhook_writes_is_written(
 def test_what_koordinator_does_not_accept_is_refused_in_its_words(
     admitted: Answer, words: dict[str, str], code: Code, lead: str
 ) -> None:
-    answer_code, sentence = only_refusal(admitted({**words, SGPU: words.get(SHARED, "1")}))
-    assert answer_code == code
-    assert sentence.startswith(f"{lead}: container main asks for koordinator.sh/gpu")
+    answer = admitted({**words, SGPU: words.get(SHARED, "1")})
+    assert answer.request is None
+    (told,) = [refusal.sentence for refusal in answer.refusals if refusal.code == code]
+    assert told.startswith(f"{lead}: container main asks for koordinator.sh/gpu")
 
 
 @pytest.mark.parametrize(
@@ -242,9 +243,121 @@ def test_the_vendors_resource_is_the_number_of_cards(admitted: Answer, beside: s
 
 @pytest.mark.parametrize("words", [{CORE: "10", MEMORY: "1Gi"}, {GPU: "100"}, {SHARED: "1"}])
 def test_without_a_vendors_resource_nobody_knows_whose_cards(admitted: Answer, words: dict[str, str]) -> None:
-    code, sentence = only_refusal(admitted(words))
-    assert code == Code.KOORDINATOR_WITHOUT_VENDOR
-    assert sentence.endswith("add metax-tech.com/sgpu or mthreads.com/vgpu with the number of cards.")
+    first, *_ = admitted(words).refusals
+    assert first.code == Code.KOORDINATOR_WITHOUT_VENDOR
+    assert first.sentence.endswith("add metax-tech.com/sgpu or mthreads.com/vgpu with the number of cards.")
+
+
+@pytest.mark.parametrize(
+    ("words", "codes"),
+    [
+        pytest.param(
+            {SHARED: "2", CORE: "15", MEMORY: "16Gi", RATIO: "25", SGPU: "1"},
+            [
+                Code.KOORDINATOR_COMBINATION,
+                Code.KOORDINATOR_UNIT,
+                Code.KOORDINATOR_UNIT,
+                Code.SEVERAL_CARDS_IN_SLICES,
+                Code.KOORDINATOR_COUNT_MISMATCH,
+            ],
+            id="five of the words",
+        ),
+        pytest.param(
+            {CORE: "many", MEMORY: "512Ki", SGPU: "2"},
+            [Code.AMOUNT_UNREADABLE, Code.MEMORY_BELOW_ONE_MIB],
+            id="a number that is none beside one that is too small",
+        ),
+        pytest.param(
+            {SHARED: "1", SGPU: "2"},
+            [
+                Code.KOORDINATOR_COMBINATION,
+                Code.KOORDINATOR_CORE_MISSING,
+                Code.KOORDINATOR_COUNT_MISMATCH,
+            ],
+            id="no compute, no memory, another number of cards",
+        ),
+        pytest.param(
+            {CORE: "10", MEMORY: "100Mi", SGPU: "2", "metax-tech.com/vcore": "5"},
+            [
+                Code.KOORDINATOR_MIXED_WORDS,
+                Code.KOORDINATOR_COUNT_MISMATCH,
+                Code.MEMORY_BELOW_ONE_STEP,
+            ],
+            id="the vendor's own words, the number and the size",
+        ),
+        pytest.param(
+            {CORE: "10", MEMORY: "3Gi", VGPU: "2"},
+            [Code.KOORDINATOR_COUNT_MISMATCH, Code.MEMORY_NOT_A_TIER],
+            id="a size that no Moore Threads card has",
+        ),
+        pytest.param(
+            {CORE: "150"},
+            [
+                Code.KOORDINATOR_WITHOUT_VENDOR,
+                Code.KOORDINATOR_COMBINATION,
+                Code.KOORDINATOR_UNIT,
+            ],
+            id="nobody's cards",
+        ),
+        pytest.param(
+            {CORE: "150", MEMORY: "16Gi", SGPU: "2"},
+            [Code.KOORDINATOR_UNIT],
+            id="no number of cards while it may be another",
+        ),
+    ],
+)
+def test_every_fault_is_told_at_once(admitted: Answer, words: dict[str, str], codes: list[Code]) -> None:
+    answer = admitted(words)
+    assert answer.request is None
+    assert [refusal.code for refusal in answer.refusals] == codes
+
+
+WHOLE = {"metax-tech.com/gpu": Vendor.METAX, "mthreads.com/gpu": Vendor.MTHREADS}
+
+
+@pytest.mark.parametrize("resource", WHOLE)
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        pytest.param({CORE: "100", RATIO: "100"}, 1, id="one card"),
+        pytest.param({CORE: "200", RATIO: "200"}, 2, id="two cards"),
+        pytest.param({SHARED: "2", CORE: "200", RATIO: "200"}, 2, id="as the webhook left it"),
+        pytest.param({GPU: "300"}, 3, id="three cards, short"),
+    ],
+)
+def test_whole_cards_may_stand_beside_the_resource_that_hands_them_out(
+    admitted: Answer, resource: str, words: dict[str, str], count: int
+) -> None:
+    answer = admitted({**words, resource: str(count)})
+    assert answer.refusals == ()
+    assert answer.request is not None
+    (ask,) = answer.request.containers[0].asks
+    assert (ask.vendor, ask.kind, ask.count) == (WHOLE[resource], AskKind.WHOLE, count)
+    assert ask.vocabulary is Vocabulary.KOORDINATOR
+    beside = {Vendor.METAX: SGPU, Vendor.MTHREADS: VGPU}[WHOLE[resource]]
+    limits = [each for each in answer.mutations if getattr(each, "resource", "").startswith("koordinator")]
+    sliced = admitted({**words, beside: str(count)}).mutations
+    assert limits == [each for each in sliced if getattr(each, "resource", "").startswith("koordinator")]
+
+
+@pytest.mark.parametrize("resource", WHOLE)
+@pytest.mark.parametrize(
+    ("words", "count", "code"),
+    [
+        pytest.param({CORE: "10", MEMORY: "1Gi"}, 1, Code.KOORDINATOR_MIXED_WORDS, id="a slice"),
+        pytest.param({CORE: "100", MEMORY: "64Gi"}, 1, Code.KOORDINATOR_MIXED_WORDS, id="memory in bytes"),
+        pytest.param({CORE: "200", MEMORY: "128Gi"}, 2, Code.KOORDINATOR_MIXED_WORDS, id="of two cards"),
+        pytest.param({GPU: "50"}, 1, Code.KOORDINATOR_MIXED_WORDS, id="half a card"),
+        pytest.param({GPU: "200"}, 1, Code.KOORDINATOR_COUNT_MISMATCH, id="two cards and one"),
+        pytest.param({CORE: "150", RATIO: "100"}, 1, Code.KOORDINATOR_UNIT, id="a card and a half"),
+    ],
+)
+def test_a_part_of_a_card_may_not_stand_beside_the_resource_of_whole_ones(
+    admitted: Answer, resource: str, words: dict[str, str], count: int, code: Code
+) -> None:
+    answered, sentence = only_refusal(admitted({**words, resource: str(count)}))
+    assert answered == code
+    assert resource in sentence or code is Code.KOORDINATOR_UNIT
 
 
 @pytest.mark.parametrize(
@@ -252,15 +365,22 @@ def test_without_a_vendors_resource_nobody_knows_whose_cards(admitted: Answer, w
     [
         pytest.param({SGPU: "1", "metax-tech.com/vcore": "10"}, id="vcore"),
         pytest.param({SGPU: "1", "metax-tech.com/vmemory": "1"}, id="vmemory"),
-        pytest.param({"metax-tech.com/gpu": "1"}, id="whole MetaX cards"),
+        pytest.param({SGPU: "1", "metax-tech.com/gpu": "1"}, id="whole MetaX cards beside slices"),
         pytest.param({VGPU: "1", "mthreads.com/sgpu-core": "1"}, id="sgpu-core"),
         pytest.param({VGPU: "1", "mthreads.com/sgpu-memory": "2"}, id="sgpu-memory"),
-        pytest.param({"mthreads.com/gpu": "1"}, id="whole Moore Threads cards"),
+        pytest.param({VGPU: "1", "mthreads.com/gpu": "1"}, id="whole Moore Threads cards beside slices"),
     ],
 )
 def test_two_vocabularies_in_one_container_are_refused(admitted: Answer, foreign: dict[str, str]) -> None:
     code, _ = only_refusal(admitted({CORE: "10", MEMORY: "1Gi", **foreign}))
     assert code == Code.KOORDINATOR_MIXED_WORDS
+
+
+def test_the_vendors_own_words_may_not_stand_beside_whole_cards_either(admitted: Answer) -> None:
+    words = {GPU: "100", "metax-tech.com/gpu": "1", "metax-tech.com/vcore": "10"}
+    code, sentence = only_refusal(admitted(words))
+    assert code == Code.KOORDINATOR_MIXED_WORDS
+    assert "remove metax-tech.com/vcore" in sentence
 
 
 @pytest.mark.parametrize(

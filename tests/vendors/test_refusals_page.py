@@ -151,8 +151,8 @@ INTRODUCTION = """\
 
 When a pod asks for cards in a way that cannot be meant, or can never be met, it is refused before it is scheduled. The
 answer is one sentence for each fault: what was read; what is legal; what to do instead. Every fault of a pod is in the
-answer, of very many the first eight; but what a container's amounts in Koordinator's words mean together is judged up
-to the first fault. What can never be met and is not refused is among [the scheduler's limits](scheduler.md#limits).
+answer, of very many the first eight; one that follows from another is not told beside it. What can never be met and is
+not refused is among [the scheduler's limits](scheduler.md#limits).
 
 The codes are stable and their set is closed; sentences may be reworded. Where HAMi or Koordinator has a text of its own
 for the same fault, the sentence begins with it, letter for letter. The examples are read with the default settings,

@@ -145,6 +145,7 @@ def test_all_faults_of_a_pod_come_in_one_answer(pod_of: PodOf) -> None:
         ("main", Code.PRIVILEGED),
         ("rest", Code.KOORDINATOR_WITHOUT_VENDOR),
         ("init", Code.KOORDINATOR_SEVERAL_CONTAINERS),
+        ("main", Code.KOORDINATOR_SEVERAL_CONTAINERS),
         ("init", Code.SLICE_WITHOUT_COUNT),
         ("main", Code.AMOUNT_ZERO),
         ("", Code.QOS_UNKNOWN),

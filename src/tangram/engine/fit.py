@@ -84,10 +84,17 @@ def card_rules(
         fail(CardRule.APP_CLASS, _class_clashes(use, request.app_class))
     fail(CardRule.CORDONED, facts.cordoned)
     fail(CardRule.HEALTH, ~facts.healthy)
-    fail(CardRule.MODE, ~(facts.sliced if sliced else facts.whole))
+    fail(CardRule.MODE, ~_is_offered(view, ask))
     fail(CardRule.VENDOR, facts.vendor != VENDOR_NUMBER[ask.vendor])
     fail(CardRule.ABSENT, ~facts.present)
     return rules, needs
+
+
+def _is_offered(view: View, ask: Ask) -> Bools:
+    """Whether each card is offered in the way that the ask means."""
+    if ask.kind is AskKind.SLICE:
+        return view.facts.sliced
+    return view.facts.whole & ~view.facts.several_units if ask.entire else view.facts.whole
 
 
 def _fail_unwanted_cards(fail: _Fail, view: View, wanted: CardFilter) -> None:

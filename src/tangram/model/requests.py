@@ -71,6 +71,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     cores: int | None = None
     """`None`: all compute of the card. 0 reserves none."""
     vocabulary: Vocabulary
+    entire: bool = False
+    """Of a whole-card ask: cards and nothing less, where a unit elsewhere is a virtual function or a turn."""
 
     def memory_on(self, card: Card) -> Bytes:
         if self.memory is not None:

@@ -96,10 +96,6 @@ def _other_vendors(container: Container) -> list[Refusal]:
 def _several_containers(pod: Pod, first: Container, vendors: Iterable[VendorRules]) -> list[Refusal]:
     """The annotations that Koordinator's words lead to hold one list of cards for the pod."""
     ours = frozenset(name for rules in vendors for name in rules.resource_names) | KOORDINATOR_RESOURCES
-    others = [each for each in pod.containers if each is not first and names_any(each, ours)]
-    if not others:
-        return []
-    other = others[0]
     return [
         Refusal(
             Code.KOORDINATOR_SEVERAL_CONTAINERS,
@@ -111,4 +107,6 @@ def _several_containers(pod: Pod, first: Container, vendors: Iterable[VendorRule
             ),
             other.name,
         )
+        for other in pod.containers
+        if other is not first and names_any(other, ours)
     ]

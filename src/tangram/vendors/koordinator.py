@@ -26,6 +26,8 @@ from tangram.vendors.names import (
 from tangram.vendors.protocol import Mutation, RemoveResource, SetLimit
 from tangram.vendors.wording import asked, sentence, written
 
+_ALL = 100
+"""Percent of one card."""
 _PARTS = (
     f"cards are asked for with {KOORDINATOR_CORE} and one of {KOORDINATOR_MEMORY} and {KOORDINATOR_RATIO}"
 )
@@ -41,10 +43,6 @@ class KoordinatorAsk(msgspec.Struct, frozen=True, kw_only=True):
     memory_percent: int = 100
     mutations: tuple[Mutation, ...] = ()
 
-    @property
-    def whole_cards(self) -> bool:
-        return self.core_percent == 100 and self.memory is None and self.memory_percent == 100
-
 
 def read_koordinator(
     container: Container, cards: Meaning, *, counted: bool = True
@@ -52,20 +50,65 @@ def read_koordinator(
     """Read the words of one container; `cards` is the vendor's resource that must stand beside them if counted."""
     beside = amount(container, cards)
     said = read_totals(container)
-    if isinstance(beside, Refusal) or isinstance(said, tuple):
-        of_cards = (beside,) if isinstance(beside, Refusal) else ()
-        return of_cards + (said if isinstance(said, tuple) else ())
-    fault = _combination_fault(container, said)
-    if fault is not None:
-        return (fault,)
-    ask = _per_card(container, said)
-    fault = (
-        _percent_fault(container, said, ask.count)
-        or _memory_fault(container, said, ask.count)
-        or _several_fault(container, ask)
-        or (_count_fault(container, cards, beside, ask) if counted else None)
+    faults = (
+        *((beside,) if isinstance(beside, Refusal) else ()),
+        *word_faults(container, said),
+        *(() if isinstance(beside, Refusal) or not counted else _count_fault(container, cards, beside, said)),
     )
-    return ask if fault is None else (fault,)
+    return faults or _per_card(container, said)
+
+
+def word_faults(container: Container, said: Totals) -> tuple[Refusal, ...]:
+    """Everything that is wrong with the words themselves, whoever's cards they mean.
+
+    A fault that follows from another is not told beside it: each of them has to be mended.
+    """
+    return (
+        *said.refusals,
+        *_combination_faults(container, said),
+        *_percent_faults(container, said),
+        *_memory_fault(container, said),
+        *_several_fault(container, said),
+    )
+
+
+def read_koordinators_whole(
+    container: Container, cards: Meaning, sliced: str, foreign: Iterable[str]
+) -> KoordinatorAsk | tuple[Refusal, ...]:
+    """The same beside the resource that hands out whole cards, of which the words may then state no part.
+
+    `sliced` is the vendor's resource for parts of cards, `foreign` are the names that may not stand there.
+    """
+    mixed = mixed_words(container, cards.resource, foreign)
+    part = _part_fault(container, cards.resource, sliced)
+    said = read_koordinator(container, cards)
+    if not isinstance(said, tuple) and mixed is None and part is None:
+        return said
+    # A part of each of several cards is a part of a card, which is told already.
+    told = () if part is None else (Code.SEVERAL_CARDS_IN_SLICES,)
+    faults = said if isinstance(said, tuple) else ()
+    return (
+        *(() if mixed is None else (mixed,)),
+        *(() if part is None else (part,)),
+        *(fault for fault in faults if fault.code not in told),
+    )
+
+
+def _part_fault(container: Container, cards: str, sliced: str) -> Refusal | None:
+    said = read_totals(container)
+    percents = (each for each in (said.gpu, said.core, said.ratio) if each is not None)
+    if not said.states(KOORDINATOR_MEMORY) and all(each >= _ALL for each in percents):
+        return None
+    return Refusal(
+        Code.KOORDINATOR_MIXED_WORDS,
+        sentence(
+            f"{asked(container, *WORDS)} beside {written(container, (cards,))}",
+            f"{cards} is handed out in whole cards, each of which is {KOORDINATOR_CORE}: {_ALL}"
+            f" and {KOORDINATOR_RATIO}: {_ALL}",
+            f"write {sliced} in its place, or ask for whole cards",
+        ),
+        container.name,
+    )
 
 
 def mixed_words(container: Container, cards: str, foreign: Iterable[str]) -> Refusal | None:
@@ -84,7 +127,7 @@ def mixed_words(container: Container, cards: str, foreign: Iterable[str]) -> Ref
     )
 
 
-def _combination_fault(container: Container, said: Totals) -> Refusal | None:
+def _combination_faults(container: Container, said: Totals) -> tuple[Refusal, ...]:
     """Which words may stand together: `gpu` alone, or core with exactly one of memory and ratio."""
 
     def not_together(
@@ -92,25 +135,27 @@ def _combination_fault(container: Container, said: Totals) -> Refusal | None:
     ) -> Refusal:
         return Refusal(code, sentence(asked(container, *WORDS), legal, instead, peer=peer), container.name)
 
-    if said.gpu is not None:
+    memory, ratio = said.states(KOORDINATOR_MEMORY), said.states(KOORDINATOR_RATIO)
+    if said.states(KOORDINATOR_GPU):
         legal = f"{KOORDINATOR_GPU} already says compute and memory and stands alone"
-        if said.shared is not None:
-            return not_together(
-                legal, "remove it or the others", "Forbidden declare GPU and GPU share at same time"
-            )
-        if any(value is not None for value in (said.core, said.ratio, said.memory)):
-            return not_together(legal, "remove it or the others", _invalid_requests(said))
-        return None
-    if said.memory is not None and said.ratio is not None:
+        if said.states(KOORDINATOR_SHARED):
+            peer = "Forbidden declare GPU and GPU share at same time"
+        elif said.states(KOORDINATOR_CORE) or memory or ratio:
+            peer = _invalid_requests(said)
+        else:
+            return ()
+        return (not_together(legal, "remove it or the others", peer),)
+    faults: list[Refusal] = []
+    if memory and ratio:
         peer = "declare GPU memory and GPU memory ratio at same time"
-        return not_together(_PARTS, "remove one of the two", peer)
-    if said.memory is None and said.ratio is None:
+        faults.append(not_together(_PARTS, "remove one of the two", peer))
+    if not memory and not ratio:
         peer = "GPU memory and GPU memory ratio all is zero"
-        return not_together(_PARTS, f"add for example {KOORDINATOR_MEMORY}: 4Gi", peer)
-    if said.core is None:
+        faults.append(not_together(_PARTS, f"add for example {KOORDINATOR_MEMORY}: 4Gi", peer))
+    if not said.states(KOORDINATOR_CORE):
         instead = f"add {KOORDINATOR_CORE}, for example 10 for a tenth of a card's compute"
-        return not_together(_PARTS, instead, NO_CORE, Code.KOORDINATOR_CORE_MISSING)
-    return None
+        faults.append(not_together(_PARTS, instead, NO_CORE, Code.KOORDINATOR_CORE_MISSING))
+    return tuple(faults)
 
 
 def _per_card(container: Container, said: Totals) -> KoordinatorAsk:
@@ -140,21 +185,56 @@ def _implied_count(percent: int | None) -> int:
     return percent // 100 if percent is not None and percent > 100 and percent % 100 == 0 else 1
 
 
-def _percent_fault(container: Container, said: Totals, count: int) -> Refusal | None:
-    """Whether each percentage goes evenly over the cards, with at most 100 for each."""
-    if said.gpu is not None and (said.gpu % count or said.gpu // count > 100):
+def _divisor(said: Totals) -> int:
+    """The number of cards over which amounts are shared out, for judging each by itself."""
+    return said.shared or _implied_count(said.core if said.ratio is None else said.ratio)
+
+
+def _cards_meant(said: Totals) -> int | None:
+    """The number of cards, None where it may be another once other faults are mended."""
+    if said.states(KOORDINATOR_GPU):
+        alone = not any(said.states(word) for word in WORDS if word != KOORDINATOR_GPU)
+        return _implied_if_even(said.gpu) if alone else None
+    if said.states(KOORDINATOR_SHARED):
+        return said.shared
+    by_compute = _implied_if_even(said.core) if said.states(KOORDINATOR_CORE) else 1
+    if not said.states(KOORDINATOR_RATIO):
+        return by_compute
+    by_ratio = _implied_if_even(said.ratio)
+    # Of memory and ratio one has to go, and without the ratio compute says how many.
+    return by_ratio if by_compute == by_ratio or not said.states(KOORDINATOR_MEMORY) else None
+
+
+def _implied_if_even(percent: int | None) -> int | None:
+    """The number of cards in a percentage, None where it cannot be read or is no number of whole cards."""
+    if percent is None or (percent > _ALL and percent % _ALL):
+        return None
+    return _implied_count(percent)
+
+
+def _percent_faults(container: Container, said: Totals) -> tuple[Refusal, ...]:
+    """Percentages that do not go evenly over the cards, or are more than 100 for each."""
+    faults: list[Refusal] = []
+    if said.gpu is not None and said.gpu > 100 and said.gpu % 100:
         peer = "the requested GPU must be percentage of 100"
-        return refusal(container, GPU, Code.KOORDINATOR_UNIT, peer_text=peer)
-    words = ((CORE, said.core, "gpuCore"), (RATIO, said.ratio, "gpuMemoryRatio"))
-    for meaning, total, word in words:
+        faults.append(refusal(container, GPU, Code.KOORDINATOR_UNIT, peer_text=peer))
+    if KOORDINATOR_SHARED in said.unread:
+        return tuple(faults)
+    count = _divisor(said)
+    for meaning, total, word in (
+        (CORE, said.core, "gpuCore"),
+        (RATIO, said.ratio, "gpuMemoryRatio"),
+    ):
         if total is None:
             continue
         if total % count:
             peer = f"the requested {word} must multiple of shared"
-            return refusal(container, meaning, Code.KOORDINATOR_UNIT, peer_text=peer)
-        if total // count > 100:
-            return refusal(container, meaning, Code.KOORDINATOR_UNIT, peer_text=_invalid_requests(said))
-    return None
+        elif total // count > 100:
+            peer = _invalid_requests(said)
+        else:
+            continue
+        faults.append(refusal(container, meaning, Code.KOORDINATOR_UNIT, peer_text=peer))
+    return tuple(faults)
 
 
 def _invalid_requests(said: Totals) -> str:
@@ -164,41 +244,50 @@ def _invalid_requests(said: Totals) -> str:
     return f"invalid resource device requests: [{' '.join(named)}]"
 
 
-def _memory_fault(container: Container, said: Totals, count: int) -> Refusal | None:
-    if said.memory is None or said.memory // count >= MIB:
-        return None
+def _memory_fault(container: Container, said: Totals) -> tuple[Refusal, ...]:
+    if said.memory is None or said.memory // (_cards_meant(said) or 1) >= MIB:
+        return ()
     peer = f"gpu memory must not be less than {MIB} bytes"
-    return refusal(container, MEMORY, Code.MEMORY_BELOW_ONE_MIB, peer_text=peer)
+    return (refusal(container, MEMORY, Code.MEMORY_BELOW_ONE_MIB, peer_text=peer),)
 
 
-def _several_fault(container: Container, ask: KoordinatorAsk) -> Refusal | None:
-    if ask.count == 1 or ask.whole_cards:
-        return None
-    whole = 100 * ask.count
-    return Refusal(
-        Code.SEVERAL_CARDS_IN_SLICES,
-        sentence(
-            f"{asked(container, *WORDS)}, which is a part of each of {ask.count} cards",
-            "a container can share one card only",
-            f"ask for one card, or for whole ones with {KOORDINATOR_CORE}: {whole}"
-            f" and {KOORDINATOR_RATIO}: {whole}",
+def _several_fault(container: Container, said: Totals) -> tuple[Refusal, ...]:
+    count = _cards_meant(said)
+    if count is None or count == 1 or said.states(KOORDINATOR_GPU):
+        return ()
+    whole = 100 * count
+    percents = (total for total in (said.core, said.ratio) if total is not None)
+    if said.memory is None and all(total >= whole for total in percents):
+        return ()
+    return (
+        Refusal(
+            Code.SEVERAL_CARDS_IN_SLICES,
+            sentence(
+                f"{asked(container, *WORDS)}, which is a part of each of {count} cards",
+                "a container can share one card only",
+                f"ask for one card, or for whole ones with {KOORDINATOR_CORE}: {whole}"
+                f" and {KOORDINATOR_RATIO}: {whole}",
+            ),
+            container.name,
         ),
-        container.name,
     )
 
 
 def _count_fault(
-    container: Container, cards: Meaning, beside: int | None, ask: KoordinatorAsk
-) -> Refusal | None:
-    if beside == ask.count:
-        return None
+    container: Container, cards: Meaning, beside: int | None, said: Totals
+) -> tuple[Refusal, ...]:
+    count = _cards_meant(said)
+    if count is None or beside == count:
+        return ()
     beside_them = written(container, (cards.resource,)) or f"no {cards.resource}"
-    return Refusal(
-        Code.KOORDINATOR_COUNT_MISMATCH,
-        sentence(
-            f"{asked(container, *WORDS)} beside {beside_them}",
-            f"that resource is the number of cards, here {ask.count}",
-            f"write {cards.resource}: {ask.count}",
+    return (
+        Refusal(
+            Code.KOORDINATOR_COUNT_MISMATCH,
+            sentence(
+                f"{asked(container, *WORDS)} beside {beside_them}",
+                f"that resource is the number of cards, here {count}",
+                f"write {cards.resource}: {count}",
+            ),
+            container.name,
         ),
-        container.name,
     )

@@ -1,5 +1,7 @@
 """Koordinator's five resources: what each number means, and all that one container says with them."""
 
+from typing import Final
+
 import msgspec
 
 from tangram.model.pods import Container
@@ -13,7 +15,13 @@ from tangram.vendors.names import (
     KOORDINATOR_SHARED,
 )
 
-WORDS = (KOORDINATOR_GPU, KOORDINATOR_SHARED, KOORDINATOR_CORE, KOORDINATOR_MEMORY, KOORDINATOR_RATIO)
+WORDS: Final[tuple[str, ...]] = (
+    KOORDINATOR_GPU,
+    KOORDINATOR_SHARED,
+    KOORDINATOR_CORE,
+    KOORDINATOR_MEMORY,
+    KOORDINATOR_RATIO,
+)
 _PERCENT = "it is a whole percentage, up to 100 for a part of one card or 100 for each of several whole cards"
 NOT_POSITIVE = "the requested GPU must be greater than zero"
 NO_CORE = "gpu core resource is required"
@@ -60,19 +68,28 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     core: int | None
     ratio: int | None
     memory: int | None
+    refusals: tuple[Refusal, ...] = ()
+    """Why a number cannot be read; it is None then."""
+    unread: frozenset[str] = frozenset()
+    """Resources with such a number: they are stated, and nobody knows how much."""
+
+    def states(self, resource: str) -> bool:
+        """Whether the container says something with the resource, be it legible or not."""
+        amounts = (self.gpu, self.shared, self.core, self.memory, self.ratio)
+        return resource in self.unread or amounts[WORDS.index(resource)] is not None
 
 
-def read_totals(container: Container) -> Totals | tuple[Refusal, ...]:
-    """Every number, or every reason why one cannot be read."""
-    gpu, shared, core = (amount(container, meaning) for meaning in (GPU, SHARED, CORE))
-    ratio, memory = (amount(container, meaning) for meaning in (RATIO, MEMORY))
-    if (
-        isinstance(gpu, Refusal)
-        or isinstance(shared, Refusal)
-        or isinstance(core, Refusal)
-        or isinstance(ratio, Refusal)
-        or isinstance(memory, Refusal)
-    ):
-        found = (gpu, shared, core, ratio, memory)
-        return tuple(finding for finding in found if isinstance(finding, Refusal))
-    return Totals(gpu=gpu, shared=shared, core=core, ratio=ratio or None, memory=memory or None)
+def read_totals(container: Container) -> Totals:
+    """Every number, and every reason why one cannot be read."""
+    found = {meaning.resource: amount(container, meaning) for meaning in (GPU, SHARED, CORE, RATIO, MEMORY)}
+    refused = {name: each for name, each in found.items() if isinstance(each, Refusal)}
+    read = {name: None if isinstance(each, Refusal) else each for name, each in found.items()}
+    return Totals(
+        gpu=read[KOORDINATOR_GPU],
+        shared=read[KOORDINATOR_SHARED],
+        core=read[KOORDINATOR_CORE],
+        ratio=read[KOORDINATOR_RATIO] or None,
+        memory=read[KOORDINATOR_MEMORY] or None,
+        refusals=tuple(refused.values()),
+        unread=frozenset(refused),
+    )

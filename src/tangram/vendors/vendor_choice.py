@@ -6,6 +6,8 @@ from tangram.model.pods import Container
 from tangram.model.refusals import Refusal
 from tangram.vendors.amounts import names_any
 from tangram.vendors.codes import Code
+from tangram.vendors.koordinator import word_faults
+from tangram.vendors.koordinator_words import read_totals
 from tangram.vendors.names import KOORDINATOR_OTHER_VENDORS, KOORDINATOR_RESOURCES
 from tangram.vendors.protocol import VendorRules
 from tangram.vendors.wording import asked, either, sentence
@@ -44,4 +46,5 @@ def vendor_faults(
             ),
             container.name,
         ),
+        *word_faults(container, read_totals(container)),
     )

@@ -13,6 +13,7 @@ from builders.described_nodes import DEVICE_ALLOCATED, SLICE, bare_node, describ
 from builders.scheduling import GIB, Object, World, metax_cards, mthreads_cards, node, pod
 from tangram.kube.errors import ApiError
 from tangram.model.cards import Card, CardMode
+from tangram.model.requests import AskKind
 from tangram.services.scheduler.binding import BindOutcome
 from tangram.wire.nodelock import NODE_LOCK
 
@@ -50,6 +51,46 @@ def bind_by_koordinator(world: World, name: str, *, heard: bool) -> None:
     world.pods["default", name]["spec"]["nodeName"] = "a"
     if heard:
         world.hear("default", name)
+
+
+# --- whole cards in Koordinator's words -----------------------------------------------------------------------------
+
+PAIR = {"koordinator.sh/gpu-core": 200, "koordinator.sh/gpu-memory-ratio": 200, "metax-tech.com/gpu": 2}
+
+
+async def test_whole_cards_in_koordinators_words_are_given_and_counted_like_any_whole_card() -> None:
+    world = World(node("a", metax_cards("a", 3, mode=CardMode.WHOLE)))
+    world.create(pod("pair", PAIR))
+    assert await world.schedule("pair") == "a"
+    written = written_on(world, "pair")
+    devices = json.loads(written[DEVICE_ALLOCATED])["gpu"]
+    assert [each["resources"] for each in devices] == 2 * [
+        {
+            "koordinator.sh/gpu-core": "100",
+            "koordinator.sh/gpu-memory": "64Gi",
+            "koordinator.sh/gpu-memory-ratio": "100",
+        }
+    ]
+    (row,) = json.loads(written["metax-tech.com/gpu-devices-allocated"])
+    assert [(each["compute"], each["vRam"]) for each in row] == 2 * [(100, 64 << 10)]
+    fresh = World(*world.nodes.values())
+    fresh.create(world.pods["default", "pair"])
+    (holding,) = fresh.state.ledger.holdings()
+    assert not holding.tenant.guessed
+    assert {share.kind for each in holding.tenant.allocation.containers for share in each.shares} == {
+        AskKind.WHOLE
+    }
+    for name in ("last", "none"):
+        fresh.create(pod(name, {"metax-tech.com/gpu": 1}))
+    assert await fresh.schedule("last") == "a"
+    assert await fresh.schedule("none") == ""
+
+
+@pytest.mark.parametrize("mode", [CardMode.VIRTUAL, CardMode.SHARED, CardMode.SLICED])
+async def test_whole_cards_in_koordinators_words_are_nothing_less_than_cards(mode: CardMode) -> None:
+    world = World(node("a", metax_cards("a", 4, mode=mode)))
+    world.create(pod("pair", PAIR))
+    assert await world.schedule("pair") == ""
 
 
 # --- what koord-scheduler is told ---------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from tangram.vendors.amounts import (
     stated,
 )
 from tangram.vendors.codes import CautionCode, Code
-from tangram.vendors.koordinator import mixed_words, read_koordinator
+from tangram.vendors.koordinator import mixed_words, read_koordinator, read_koordinators_whole
+from tangram.vendors.koordinator_words import read_totals
 from tangram.vendors.metax import names
 from tangram.vendors.metax.products import MEMORY_STEP, whole_steps
 from tangram.vendors.names import KOORDINATOR_MEMORY, KOORDINATOR_RESOURCES
@@ -68,10 +69,20 @@ def read_container(pod: Pod, container: Container, largest: Bytes | None) -> Rea
         return _koordinator(container, largest)
     slices = names_any(container, _SLICE_WORDS)
     if names_any(container, (names.GPU,)):
-        return refused(whole_and_slice(container, names.GPU, _SLICE_WORDS)) if slices else _whole(container)
+        both = whole_and_slice(container, names.GPU, _SLICE_WORDS)
+        return refused(both, *_amount_faults(container)) if slices else _whole(container)
     if names_any(container, (names.SGPU,)):
         return _slices(container, largest, online=pod.annotations.get(names.APP_CLASS) == AppClass.ONLINE)
-    return refused(slice_without_count(container, names.SGPU, _SLICE_WORDS)) if slices else Reading()
+    if not slices:
+        return Reading()
+    return refused(slice_without_count(container, names.SGPU, _SLICE_WORDS), *_amount_faults(container))
+
+
+def _amount_faults(container: Container) -> tuple[Refusal, ...]:
+    """Every number that cannot be one, whatever stands beside it."""
+    cards = (amount(container, _CARDS), amount(container, _SLICED_CARDS))
+    found = (*cards, _compute(container), _vmemory(container))
+    return tuple(finding for finding in found if isinstance(finding, Refusal))
 
 
 def _whole(container: Container) -> Reading:
@@ -194,15 +205,20 @@ def _surprises(container: Container, compute: int | None, memory: Bytes | None) 
 
 
 def _koordinator(container: Container, largest: Bytes | None) -> Reading:
+    if names_any(container, (names.GPU,)) and not names_any(container, (names.SGPU,)):
+        return _koordinators_whole(container)
     mixed = mixed_words(container, names.SGPU, names.RESOURCES - {names.SGPU})
-    if mixed is not None:
-        return refused(mixed)
     said = read_koordinator(container, _SLICED_CARDS)
-    if isinstance(said, tuple):
-        return Reading(refusals=said)
-    fault = _below_one_step(container, KOORDINATOR_MEMORY, said.memory)
-    if fault is not None:
-        return refused(fault)
+    memory = read_totals(container).memory if isinstance(said, tuple) else said.memory
+    # Below 1 MiB it is refused as that.
+    small = (
+        None
+        if memory is None or memory < MIB
+        else _below_one_step(container, KOORDINATOR_MEMORY, Bytes(memory))
+    )
+    faults = (mixed, *(said if isinstance(said, tuple) else ()), small)
+    if isinstance(said, tuple) or mixed is not None or small is not None:
+        return refused(*faults)
     ask = Ask(
         vendor=Vendor.METAX,
         kind=AskKind.SLICE,
@@ -217,3 +233,18 @@ def _koordinator(container: Container, largest: Bytes | None) -> Reading:
         *_rounding(container, KOORDINATOR_MEMORY, said.memory),
     )
     return Reading((ask,), cautions=cautions, mutations=said.mutations)
+
+
+def _koordinators_whole(container: Container) -> Reading:
+    """Whole cards in Koordinator's words, beside the resource by which the kubelet hands out whole cards."""
+    said = read_koordinators_whole(container, _CARDS, names.SGPU, names.RESOURCES - {names.GPU})
+    if isinstance(said, tuple):
+        return Reading(refusals=said)
+    ask = Ask(
+        vendor=Vendor.METAX,
+        kind=AskKind.WHOLE,
+        count=said.count,
+        vocabulary=Vocabulary.KOORDINATOR,
+        entire=True,
+    )
+    return Reading((ask,), mutations=said.mutations)

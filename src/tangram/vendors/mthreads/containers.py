@@ -27,7 +27,7 @@ CARDS = Meaning(
     instead="write 1, or remove every mthreads.com resource if no card is wanted",
     peer_text=f"{names.VGPU} must be greater than 0",
 )
-_WHOLE_CARDS = Meaning(
+WHOLE_CARDS = Meaning(
     resource=names.GPU, legal="whole cards are counted in whole numbers from 1", instead="write for example 1"
 )
 _COMPUTE = Meaning(
@@ -49,7 +49,7 @@ class _Slice(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_whole(container: Container) -> Reading:
     """Cards of the pool that the vendor's plugin hands out whole."""
-    count = amount(container, _WHOLE_CARDS)
+    count = amount(container, WHOLE_CARDS)
     if count is None or isinstance(count, Refusal):
         return refused(count)
     ask = Ask(vendor=Vendor.MTHREADS, kind=AskKind.WHOLE, count=count, vocabulary=Vocabulary.MTHREADS)

@@ -14,12 +14,17 @@ from tangram.model.pods import Container
 from tangram.model.refusals import Caution, Refusal
 from tangram.model.requests import Ask, AskKind, Vocabulary
 from tangram.units.memory import Bytes, from_512mib_units, memory_text
-from tangram.vendors.amounts import refused
+from tangram.vendors.amounts import names_any, refused
 from tangram.vendors.codes import CautionCode, Code
-from tangram.vendors.koordinator import KoordinatorAsk, mixed_words, read_koordinator
+from tangram.vendors.koordinator import (
+    KoordinatorAsk,
+    mixed_words,
+    read_koordinator,
+    read_koordinators_whole,
+)
 from tangram.vendors.koordinator_words import WORDS
 from tangram.vendors.mthreads import names
-from tangram.vendors.mthreads.containers import CARDS
+from tangram.vendors.mthreads.containers import CARDS, WHOLE_CARDS
 from tangram.vendors.mthreads.products import CORES_PER_CARD
 from tangram.vendors.mthreads.tiers import legal_units, memory_tiers
 from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_GPU, KOORDINATOR_MEMORY, KOORDINATOR_RATIO
@@ -32,24 +37,25 @@ def read_koordinator_words(
     container: Container, memory_per_card: tuple[int, ...], largest: Bytes | None
 ) -> Reading:
     """The container's asks in sixteenths and legal sizes, or every reason why there are none."""
+    if names_any(container, (names.GPU,)) and not names_any(container, (names.VGPU,)):
+        return _whole(container)
     bare = _is_bare(container)
     said = read_koordinator(container, CARDS, counted=not bare)
     added = {} if isinstance(said, tuple) else _for_the_plugin(said, memory_per_card)
     # A pod is read again after admission has completed it.
     complete = all(container.limits.get(resource) == value for resource, value in added.items())
-    beside = {names.VGPU, *added} if complete else {names.VGPU}
-    mixed = mixed_words(container, names.VGPU, names.RESOURCES - beside)
-    if bare and isinstance(said, tuple):
-        return Reading(refusals=said)
-    if bare and not complete:
-        return refused(_plugin_fault(container, added))
-    if mixed is not None:
-        return refused(mixed)
+    beside = {names.VGPU, *added} if complete or bare else {names.VGPU}
+    # Where the words cannot be read, whether the plugin's say the same cannot be told.
+    unknown = {names.SGPU_CORE, names.SGPU_MEMORY} if bare else set[str]()
+    mixed = mixed_words(container, names.VGPU, names.RESOURCES - beside - unknown)
+    other = _plugin_fault(container, added) if bare and not complete else None
+    # A wrong number of cards says nothing about the size of a slice.
+    words = read_koordinator(container, CARDS, counted=False) if isinstance(said, tuple) else said
+    size = None if isinstance(words, tuple) else _memory_fault(container, words, memory_per_card)
     if isinstance(said, tuple):
-        return Reading(refusals=said)
-    fault = _memory_fault(container, said, memory_per_card)
-    if fault is not None:
-        return refused(fault)
+        return refused(mixed, *said, size)
+    if mixed is not None or other is not None or size is not None:
+        return refused(mixed, other, size)
     cores = _sixteenths(said)
     more: list[Mutation] = []
     if not complete:
@@ -70,6 +76,21 @@ def read_koordinator_words(
         *_rounding(container, said, cores),
     )
     return Reading((ask,), cautions=cautions, mutations=(*said.mutations, *more))
+
+
+def _whole(container: Container) -> Reading:
+    """Whole cards, beside the resource by which the kubelet hands out whole cards."""
+    said = read_koordinators_whole(container, WHOLE_CARDS, names.VGPU, names.RESOURCES - {names.GPU})
+    if isinstance(said, tuple):
+        return Reading(refusals=said)
+    ask = Ask(
+        vendor=Vendor.MTHREADS,
+        kind=AskKind.WHOLE,
+        count=said.count,
+        vocabulary=Vocabulary.KOORDINATOR,
+        entire=True,
+    )
+    return Reading((ask,), mutations=said.mutations)
 
 
 def _is_bare(container: Container) -> bool:

@@ -62,7 +62,8 @@ class MthreadsRules(msgspec.Struct, frozen=True):
         slices = names_any(container, _SLICE_WORDS)
         if names_any(container, (names.GPU,)):
             both = whole_and_slice(container, names.GPU, _SLICE_WORDS)
-            return refused(both) if slices else read_whole(container)
+            whole = read_whole(container)
+            return refused(both, *whole.refusals) if slices else whole
         if names_any(container, (names.VGPU,)):
             return read_slices(container, self.memory_per_card, self.largest_memory)
         return refused(slice_without_count(container, names.VGPU, _SLICE_WORDS)) if slices else Reading()

@@ -1,8 +1,8 @@
 """The file that tells kube-scheduler about gpu-aware, with the keys and values of MetaX's manual.
 
 Only the API version differs: it is the newest that the kube-scheduler in question reads, because one that does not know
-the version of its file ends, and no pod of the cluster is placed any more. A file that says more than we would write is
-somebody's own, and is never replaced.
+the version of its file ends, and no pod of the cluster is placed any more. A file that says more than we would write
+belongs to a person, and is never replaced.
 """
 
 from __future__ import annotations

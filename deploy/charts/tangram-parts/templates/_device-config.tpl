@@ -35,7 +35,7 @@ subjects:
     namespace: {{ .Release.Namespace | quote }}
 {{- if ne .Values.gpuDevice.configNamespace "default" }}
 ---
-# One that was applied without a namespace is not read; its author is told so by an event on it.
+# One that was applied without a namespace is not read; an event on it says so.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:

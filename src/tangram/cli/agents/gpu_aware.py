@@ -52,8 +52,8 @@ def gpu_aware(
         Parameter(
             metavar="NAMESPACE",
             show_default=False,
-            help="Where MetaX's manual looks: weights edited in ConfigMap gpu-aware-plugin there count, the Service "
-            "of that name leads here.",
+            help="Where MetaX's manual looks: weights edited there in ConfigMap gpu-aware-plugin count, and the "
+            "Service of that name leads here.",
         ),
     ] = "",
     follow_cluster: Annotated[

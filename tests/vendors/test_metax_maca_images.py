@@ -99,6 +99,19 @@ def test_a_node_takes_images_of_its_product_and_architecture_in_their_order() ->
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        pytest.param("maca-c500:1", "maca-n100:1", True, id="two-generations"),
+        pytest.param("maca-c500:1", "maca-c550:1", False, id="one-generation"),
+        pytest.param("maca-n100:1", "maca-native:1", False, id="one-for-every-product"),
+    ],
+)
+def test_images_of_two_generations_are_for_other_chips(one: str, other: str, *, apart: bool) -> None:
+    assert read(one).is_for_other_chips(read(other)) is apart
+    assert read(other).is_for_other_chips(read(one)) is apart
+
+
+@pytest.mark.parametrize(
     ("one", "other", "twice"),
     [
         pytest.param(

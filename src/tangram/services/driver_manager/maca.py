@@ -261,4 +261,4 @@ class Maca:
 def _of_another_product(installed: str, wanted: str) -> bool:
     """By their names; where one is not known, nothing is."""
     was, now = read_maca_image(installed), read_maca_image(wanted)
-    return was is not None and now is not None and was.product != now.product
+    return was is not None and now is not None and was.is_for_other_chips(now)

@@ -44,6 +44,12 @@ class MacaImage(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a node takes it whose label says this product and whose processors are these."""
         return self.product in ("", product) and self.architecture in ("", architecture)
 
+    def is_for_other_chips(self, other: MacaImage) -> bool:
+        """Whether no card could run both."""
+        return bool(self.product and other.product) and _generation(self.product) != _generation(
+            other.product
+        )
+
     def is_twice(self, other: MacaImage) -> bool:
         """Whether there could be a node that takes both, though it has one folder for their version."""
         return self.version == other.version and all(

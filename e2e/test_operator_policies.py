@@ -10,7 +10,8 @@ import pytest_asyncio
 
 from e2e.helm_kit import Shipped
 from e2e.operator_kit import BARE, OLD, Operated, gpu_pod, looking_pod, operated, removed, runs, values
-from e2e.operator_view_kit import CARDS_OF_A_NODE, condition_of, driver_state, labels, offered, serves
+from e2e.operator_view_kit import CARDS_OF_A_NODE, cordoned, driver_state, labels, offered, serves
+from e2e.scheduling_kit import poll_until
 from tangram.wire.operator import names
 from testbed.api import Object
 from testbed.options import Options
@@ -84,11 +85,11 @@ async def test_always_replaces_the_driver_of_the_host_once_no_pod_uses_it(ready:
     await runs(ready.cluster, gpu_pod("at-work", node=WITH))
     await ready.upgrade(chosen("Always"))
 
-    def waits(node: Object) -> bool:
-        found = condition_of(node, names.DRIVER_CHANGE_PENDING)
-        return found.get("status") == "True" and "default/at-work" in found["message"]
+    async def waits() -> bool:
+        return "default/at-work" in (await ready.tangram("status", "operator", "-o", "json")).output
 
-    await until(ready, WITH, waits, "a change that waits for the pod")
+    await poll_until(waits, within=PATIENCE, what="a change that waits for the pod")
+    assert cordoned((await ready.nodes())[WITH])
     assert await ready.loaded(WITH) == HOST
     await removed(ready.cluster, "at-work")
     await until(ready, WITH, runs_driver(OLD, "cloud"), "the payload's driver in service")

@@ -58,7 +58,8 @@ class Site:
         found: dict[str, set[str]] = {node.name: set() for node in self.cluster.nodes}
         names = {node.address: node.name for node in self.cluster.nodes}
         for address, image in _FETCHED.findall(self.cluster.box.log("registry")):
-            found[names[address]].add(image)
+            if address in names:
+                found[names[address]].add(image)
         return found
 
     async def _push(self, archive: Path) -> None:

@@ -192,11 +192,20 @@ async def slices_are_placed(person: Person, release: str) -> None:
     assert sorted((memory, cores) for _, memory, cores in found) == [("4 GiB", 60), ("4 GiB", 60)]
     assert len({card for card, *_ in found}) == 2, "60 and 60 of one card are more than it has"
     for name in ("seed", "beside"):
-        assert "compute=60;vram=4096" in await cluster.pod_log(name)
+        await says(cluster, name, "compute=60;vram=4096")
     await waits_for_room(cluster)
     for one in placed:
         await cluster.api.delete(path_of("Pod", one["metadata"]["name"]), grace=0)
     await poll_until(lambda: _none_left(cluster), what="the end of both slices")
+
+
+async def says(cluster: Cluster, name: str, words: str) -> None:
+    """A container prints these words of what it was given."""
+
+    async def so() -> bool:
+        return words in await cluster.pod_log(name)
+
+    await poll_until(so, what=f"{name}: {words}")
 
 
 async def waits_for_room(cluster: Cluster) -> None:

@@ -182,9 +182,9 @@ async def test_a_node_that_no_image_is_for_says_which_to_add_and_offers_nothing(
         return (await ready.condition("Degraded")).get("status") == "True"
 
     await poll_until(told, what="Degraded")
-    said = await ready.status()
+    said = await ready.tangram("status", "operator", "-o", "json")
     assert said.status == 1
-    assert "names no image for the MXN100 cards" in said.output.replace("\n", " ")
+    assert "names no image for the MXN100 cards" in said.output
     assert offered((await ready.nodes())[C500]) == CARDS_OF_A_NODE
     await ready.upgrade(story.values(*images))
     await story.until_maca(N100, has_default(FIRST), "its MXMACA again")

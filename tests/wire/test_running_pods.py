@@ -1,6 +1,7 @@
 """A pod that runs takes its cards off the free ones, whatever admission thinks of it and whatever is written on it."""
 
 import json
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -154,8 +155,10 @@ def running(
         return manifests.container(name, limits, securityContext={"privileged": security == "privileged"})
 
     started = [container(f"c{at}", count) for at, count in enumerate(counts)]
-    before = {} if init is None else {"initContainers": [container("init", init)]}
-    manifest = manifests.pod(*started, annotations=annotations, nodeName=str(ON), **before)
+    manifest = manifests.pod(*started, annotations=annotations, nodeName=str(ON))
+    if init is not None:
+        spec = cast("Json", manifest["spec"])
+        manifest["spec"] = {**spec, "initContainers": [container("init", init)]}
     return {**manifest, "status": {"phase": "Running"}}
 
 

@@ -238,7 +238,7 @@ def test_a_dump_gives_tenants_guesses_host_use_and_waiting_pods() -> None:
     assert "Also waiting: default/pending." in answer.out
 
 
-ODD_PODS = {
+ODD_PODS: dict[str, tuple[dict[str, bool], dict[str, str]]] = {
     # What admission would refuse today, or cannot be what the pod has.
     "privileged": ({"privileged": True}, {}),
     "odd-word": ({}, {"hami.io/gpu-scheduler-policy": "bin-pack"}),

@@ -21,6 +21,8 @@ WORDS_HEADING: Final = "## What a pod may ask\n"
 HINTS_HEADING: Final = "## Hints\n"
 NEXT_HEADING: Final = "## What is written at bind\n"
 
+COMBINATION_AND_CORE: Final = "koordinator-combination koordinator-core-missing"
+UNIT_AND_SEVERAL: Final = "koordinator-unit several-cards-in-slices"
 ASKED: Final[list[tuple[str, int, str, str]]] = [
     # What is written under koordinator.sh/, the number of cards beside it, and what it means for each vendor.
     ("gpu.shared 1, gpu-core 10, gpu-memory 16Gi", 1, "taken", "taken"),
@@ -35,7 +37,7 @@ ASKED: Final[list[tuple[str, int, str, str]]] = [
     ("gpu-core 10, gpu-memory 16Gi, gpu-memory-ratio 0", 1, "taken", "taken"),
     ("gpu-memory 16Gi", 1, "koordinator-core-missing", "koordinator-core-missing"),
     ("gpu-core 10", 1, "koordinator-combination", "koordinator-combination"),
-    ("gpu.shared 1", 1, *2 * ("koordinator-combination koordinator-core-missing",)),
+    ("gpu.shared 1", 1, COMBINATION_AND_CORE, COMBINATION_AND_CORE),
     ("gpu.shared 1, gpu-core 10", 1, "koordinator-combination", "koordinator-combination"),
     (
         "gpu-core 10, gpu-memory 16Gi, gpu-memory-ratio 25",
@@ -51,7 +53,8 @@ ASKED: Final[list[tuple[str, int, str, str]]] = [
     (
         "gpu.shared 2, gpu-core 15, gpu-memory-ratio 20",
         2,
-        *2 * ("koordinator-unit several-cards-in-slices",),
+        UNIT_AND_SEVERAL,
+        UNIT_AND_SEVERAL,
     ),
     ("gpu.shared 2, gpu-core 20, gpu-memory 32Gi", 2, "several-cards-in-slices", "several-cards-in-slices"),
     ("gpu-core 200, gpu-memory 64Gi", 2, "several-cards-in-slices", "several-cards-in-slices"),

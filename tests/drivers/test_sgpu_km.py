@@ -1,4 +1,4 @@
-"""The kernel module's files: read as they are, all but one never written, never trusted to stay."""
+"""The kernel module's files: read as they are, all but two never written, never trusted to stay."""
 
 import errno
 import os
@@ -180,3 +180,14 @@ def test_lines_of_a_newer_module_are_passed_over() -> None:
 def test_the_kernels_tiers() -> None:
     tiers = [512, 1024, 2048, 4096, 8192, 16384, 32768, 49152, 65536, 81920]
     assert [tier // MIB for tier in KERNEL_TIERS] == tiers
+
+
+def test_a_policy_is_written_to_its_card_alone(root: Path) -> None:
+    module = SgpuKm(root)
+    module.set_policy(2, 2)
+    assert (root / "2/policy").read_text() == "2\n", "the module takes two bytes at most"
+    assert module.knobs(2).policy == 2
+    with pytest.raises(DriverError) as caught:
+        module.set_policy(3, 2)
+    assert caught.value.kind is Kind.NOT_SUPPORTED
+    assert not (root / "3").exists()

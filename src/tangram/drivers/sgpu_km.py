@@ -1,9 +1,9 @@
 """Moore Threads slices as the kernel module shows them under /proc/sgpu_km.
 
 The vendor's container runtime writes there when it starts a container, and takes its slice away when the container
-ends; a second writer would race with it. So nothing here writes anything about slices; the one file that is written
-says which cards have them at all. Slices come and go while we look: a file that vanished is a slice that ended, not an
-error, and a file whose content nobody understands is `NA`.
+ends; a second writer would race with it. So nothing here writes anything about slices; the files that are written say
+which cards have them at all, and how the slices of a card share its compute. Slices come and go while we look: a file
+that vanished is a slice that ended, not an error, and a file whose content nobody understands is `NA`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from tangram.units.na import NA, Maybe, NotAvailable
 
 DEFAULT_ROOT: Final = Path("/proc/sgpu_km")
 CARDS_FILE: Final = "cores"
+POLICY_FILE: Final = "policy"
+"""Of each card."""
 KERNEL_TIERS: Final = (Bytes(512 * MIB), *(from_gib(size) for size in (1, 2, 4, 8, 16, 32, 48, 64, 80)))
 """Sizes the kernel rounds a slice up to. What may be *asked for* on a card is `vendors.mthreads.tiers`."""
 
@@ -98,29 +100,18 @@ class SgpuKm:
 
     def bind(self, cards: Iterable[int]) -> None:
         """Let the module slice exactly these cards. Raises when it does not want to."""
-        path = self.root / CARDS_FILE
-        self._reading(str(path))
-        line = ",".join(map(str, cards)) + "\n"
-        try:
-            # Not created where it is missing: a file of ours there would be taken for the module.
-            descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
-            try:
-                os.write(descriptor, line.encode())
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise DriverError(
-                _KINDS.get(error.errno or 0, Kind.FAILED),
-                f"{path} does not take the cards {line.strip() or 'none'} ({error.strerror})",
-                call=str(path),
-                vendor_code=error.errno,
-            ) from error
+        line = ",".join(map(str, cards))
+        self._write(self.root / CARDS_FILE, line, f"the cards {line or 'none'}")
+
+    def set_policy(self, card: int, policy: int) -> None:
+        """Have the module share the card's compute by that policy. Raises when it does not want to."""
+        self._write(self.root / str(card) / POLICY_FILE, str(policy), f"policy {policy}")
 
     def knobs(self, card: int) -> CardKnobs:
         folder = self.root / str(card)
         return CardKnobs(
             most_slices=self._number(folder / "max_inst"),
-            policy=self._number(folder / "policy"),
+            policy=self._number(folder / POLICY_FILE),
             time_slice_ms=self._number(folder / "time_slice"),
             overcommit_percent=self._number(folder / "overcommit_ratio"),
         )
@@ -129,6 +120,23 @@ class SgpuKm:
         """The card's slices, by container. One that ended while it was read is left out."""
         found = (self._slice(folder) for folder in self._folders(self.root / str(card)))
         return tuple(each for each in found if each is not None)
+
+    def _write(self, path: Path, text: str, meaning: str) -> None:
+        self._reading(str(path))
+        try:
+            # Not created where it is missing: a file of ours there would be taken for the module.
+            descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+            try:
+                os.write(descriptor, f"{text}\n".encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise DriverError(
+                _KINDS.get(error.errno or 0, Kind.FAILED),
+                f"{path} does not take {meaning} ({error.strerror})",
+                call=str(path),
+                vendor_code=error.errno,
+            ) from error
 
     def _slice(self, folder: Path) -> KernelSlice | None:
         minor = self._number(folder / "id")

@@ -170,11 +170,20 @@ def test_nobody_makes_a_slice_behind_the_container_runtimes_back(driver: MtmlDri
         ) as caught:
             change()
         assert caught.value.kind is Kind.NOT_SUPPORTED
-    for change in (
-        lambda: driver.set_policy(CARD, QosPolicy.FIXED_SHARE),
-        lambda: driver.set_virtual_functions(CARD, 4),
-    ):
-        with pytest.raises(DriverError) as caught:
-            change()
-        assert caught.value.kind is Kind.NOT_SUPPORTED
+    with pytest.raises(DriverError) as caught:
+        driver.set_virtual_functions(CARD, 4)
+    assert caught.value.kind is Kind.NOT_SUPPORTED
     assert {path: path.stat().st_mtime_ns for path in module.rglob("*")} == before
+
+
+def test_a_policy_is_set_on_a_card_without_slices_and_on_no_other(driver: MtmlDriver, module: Path) -> None:
+    idle = CardUuid(uuid_of(1))
+    driver.set_policy(idle, QosPolicy.BURST_SHARE)
+    assert (module / "1/policy").read_text() == "1\n"
+    assert driver.room(idle).policy is QosPolicy.BURST_SHARE
+    for card, kind in ((CARD, Kind.BUSY), (CardUuid(uuid_of(2)), Kind.NOT_SUPPORTED)):
+        with pytest.raises(DriverError) as caught:
+            driver.set_policy(card, QosPolicy.BEST_EFFORT)
+        assert caught.value.kind is kind
+    assert (module / "0/policy").read_text() == "2\n"
+    driver.set_policy(CARD, QosPolicy.FIXED_SHARE)

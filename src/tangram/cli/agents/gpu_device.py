@@ -23,6 +23,7 @@ from tangram.cli.failures import InputError
 from tangram.cli.hardware.asking import DriverOption, RootOption, read_root
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.opening import open_driver
+from tangram.model.cards import QosPolicy
 from tangram.services.gpu_device.delivery import Delivery
 from tangram.services.gpu_device.grants import Injection
 from tangram.services.gpu_device.launch import Launch, launch_text
@@ -66,6 +67,15 @@ def gpu_device(
     mthreads_injection: Annotated[
         str, Parameter(metavar="HOW", help="Moore Threads cards: env (the vendor's runtime) or nodes.")
     ] = Injection.ENV.value,
+    mthreads_compute_policy: Annotated[
+        str,
+        Parameter(
+            metavar="POLICY",
+            show_default=False,
+            help="How slices of a Moore Threads card share its compute: best-effort, burst-share or fixed-share, "
+            "set on cards without slices; left as it is if not given.",
+        ),
+    ] = "",
     device_plugins: Annotated[_Folder, Parameter(help="The kubelet's folder of device plugins.")] = Path(
         "/var/lib/kubelet/device-plugins"
     ),
@@ -116,6 +126,7 @@ def gpu_device(
         runtime_file=runtime_config or host / "etc/containerd/config.toml",
         delivery=_delivery(cdi),
         injection=_injection(mthreads_injection),
+        compute_policy=_compute_policy(mthreads_compute_policy),
         healthy_interval=_interval(healthy_interval),
     )
     launch = Launch(
@@ -167,6 +178,18 @@ def _injection(text: str) -> Injection:
     except ValueError:
         raise InputError(
             f"--mthreads-injection is {text!r:.80}: it is env or nodes; write one of these."
+        ) from None
+
+
+def _compute_policy(text: str) -> QosPolicy | None:
+    if not text:
+        return None
+    try:
+        return QosPolicy(text)
+    except ValueError:
+        raise InputError(
+            f"--mthreads-compute-policy is {text!r:.80}: it is best-effort, burst-share or fixed-share; write one of "
+            "these, or leave it out to keep each card's policy."
         ) from None
 
 

@@ -27,11 +27,13 @@ from tangram.drivers.mtml.slicing import (
     is_sliced,
     processes_of,
     room_of,
+    set_policy,
     slices_of,
     switch,
 )
 from tangram.drivers.sgpu_km import DEFAULT_ROOT, SgpuKm
 from tangram.drivers.watchdog import DEFAULT_LIMIT, Watchdog
+from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, Figures, Health, LinkReport, Process, Slice, SliceRoom
 from tangram.units.ids import CardUuid
 from tangram.units.na import NA, Maybe, NotAvailable
@@ -110,6 +112,9 @@ class MtmlDriver(RuntimeMakesSlices):
             switch(self._module, device, on=on)
 
         self._ask("set_sliced", work)
+
+    def set_policy(self, uuid: CardUuid, policy: QosPolicy) -> None:
+        self._watch("set_policy", lambda: set_policy(self._module, self._device(uuid), policy))
 
     def close(self) -> None:
         """Shut the library down and unload it; one that hangs is left alone."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from tangram.drivers.errors import DriverError, Kind
-from tangram.drivers.sgpu_km import CARDS_FILE, KernelSlice, SgpuKm
+from tangram.drivers.sgpu_km import CARDS_FILE, POLICY_FILE, KernelSlice, SgpuKm
 from tangram.model.cards import QosPolicy
 from tangram.model.devices import Device, DeviceNodes, Process, Slice, SliceRoom
 from tangram.units.ids import CardUuid
@@ -110,6 +110,29 @@ def switch(module: SgpuKm, device: Device, *, on: bool) -> None:
         )
 
 
+def set_policy(module: SgpuKm, device: Device, policy: QosPolicy) -> None:
+    """Have the module share the card's compute by that policy; refused while there is a slice."""
+    number = kernel_number(device.nodes, device.index)
+    if number not in _held_cards(module):
+        raise DriverError(
+            Kind.NOT_SUPPORTED,
+            f"card {device.index} is not bound to the sgpu_km module, so it has no policy; hand it to the module first",
+            call=str(module.root / CARDS_FILE),
+        )
+    wanted = next(each for each, meaning in POLICIES.items() if meaning is policy)
+    if module.knobs(number).policy == wanted:
+        return
+    _require_no_slices(module, device.index, number)
+    module.set_policy(number, wanted)
+    if module.knobs(number).policy != wanted:
+        raise DriverError(
+            Kind.FAILED,
+            f"card {device.index} was given policy {policy}, and the sgpu_km module still says otherwise; look for its "
+            "messages in the kernel log",
+            call=str(module.root / str(number) / POLICY_FILE),
+        )
+
+
 def _held_cards(module: SgpuKm) -> tuple[int, ...]:
     bound = module.bound_cards()
     if not module.present or isinstance(bound, NotAvailable):
@@ -152,8 +175,8 @@ class RuntimeMakesSlices:
     def set_policy(self, uuid: CardUuid, policy: QosPolicy) -> None:
         raise DriverError(
             Kind.NOT_SUPPORTED,
-            f"the policy of card {uuid} cannot be set to {policy} from here: on Moore Threads nodes it is "
-            "set by the vendor's ClusterConfig, or by an administrator while the card has no slice",
+            f"the policy of card {uuid} cannot be set to {policy} from here; use the vendor's library, its "
+            "ClusterConfig, or write to the sgpu_km module while the card has no slice",
         )
 
     def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:

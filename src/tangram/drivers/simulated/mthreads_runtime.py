@@ -18,6 +18,7 @@ from tangram.drivers.sgpu_km import KERNEL_TIERS
 from tangram.drivers.simulated.description import CardSpec
 from tangram.drivers.simulated.refusing import refused
 from tangram.drivers.simulated.state import WHOLE, CardState, Holder, SliceState
+from tangram.model.cards import QosPolicy
 from tangram.model.devices import SliceRoom
 from tangram.units.memory import Bytes, memory_text
 from tangram.units.refusal import quoted
@@ -116,6 +117,16 @@ def set_sliced(spec: CardSpec, state: CardState, *, on: bool) -> CardState:
     if on is not state.sliced and (state.slices or state.busy):
         raise refused(Kind.BUSY, spec, "it has slices or is in use", "wait until it is idle")
     return msgspec.structs.replace(state, sliced=on)
+
+
+def set_policy(spec: CardSpec, state: CardState, policy: QosPolicy) -> CardState:
+    """The card under another policy; an administrator's doing, or the agent's, while it has no slice."""
+    if not state.sliced:
+        raise refused(Kind.NOT_SUPPORTED, spec, "it is not bound to the sgpu_km module", "hand it over first")
+    if policy is not state.policy and state.slices:
+        why = f"its {len(state.slices)} slices run under {state.policy}, and a card has one policy"
+        raise refused(Kind.BUSY, spec, why, "wait until their containers have ended")
+    return msgspec.structs.replace(state, policy=policy)
 
 
 def tiers(memory: Bytes) -> tuple[Bytes, ...]:

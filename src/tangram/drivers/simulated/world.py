@@ -200,8 +200,9 @@ class World:
 
     def set_policy(self, uuid: CardUuid, policy: QosPolicy) -> None:
         with self._lock:
-            spec = self._metax(uuid)
-            self._states[spec.position] = metax_rules.set_policy(spec, self._state(spec.position), policy)
+            spec = self.spec_of(uuid)
+            rules = metax_rules.set_policy if spec.vendor is Vendor.METAX else mthreads_runtime.set_policy
+            self._states[spec.position] = rules(spec, self._state(spec.position), policy)
 
     def set_sliced(self, uuid: CardUuid, *, on: bool) -> None:
         with self._lock:

@@ -33,6 +33,7 @@ from tangram.services.gpu_device.card_readings import CardReadings
 from tangram.services.gpu_device.card_watch import CardWatch
 from tangram.services.gpu_device.claims import Claims
 from tangram.services.gpu_device.config_elsewhere import MisplacedConfig
+from tangram.services.gpu_device.compute_policy import ComputePolicies
 from tangram.services.gpu_device.config_kept import KeptConfig
 from tangram.services.gpu_device.config_maps import ConfigMaps
 from tangram.services.gpu_device.delivery import Delivery
@@ -143,6 +144,7 @@ class Agent:
             own=self._own,
             writes=self._writes,
             switching=self._switching,
+            policies=ComputePolicies(hardware, settings.compute_policy, self.telemetry.did),
             fresh=self._fresh,
             published=lambda: self._own.known and not self._publisher.trouble and self._publisher.settled,
             minors=lambda: self._reports.device.minors,

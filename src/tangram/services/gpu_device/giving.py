@@ -61,6 +61,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     delivery: Delivery = Delivery.FIELD
     device_root: str = "/dev"
     injection: Injection = Injection.ENV
+    limited: bool = False
+    """Moore Threads cards are to hold slices to their compute."""
 
 
 class Giving:
@@ -180,7 +182,7 @@ class Giving:
     ) -> Edits:
         devices = {device.uuid: device for device in inventory.devices}
         if SLOTS[starting.resource] is not Vendor.METAX:
-            return grants.mthreads_slice_edits(shares, devices)
+            return grants.mthreads_slice_edits(shares, devices, limited=self._way().limited)
         try:
             return grants.metax_slice_edits(own, devices, device_root=self._way().device_root)
         except WireError as error:

@@ -128,12 +128,17 @@ def metax_slice_edits(
     return Edits(env, _nodes(parents, device_root))
 
 
-def mthreads_slice_edits(shares: ContainerShares, devices: Mapping[CardUuid, Device]) -> Edits:
-    """What a container with Moore Threads slices is given; the vendor's runtime does the rest."""
+def mthreads_slice_edits(
+    shares: ContainerShares, devices: Mapping[CardUuid, Device], *, limited: bool = False
+) -> Edits:
+    """What a container with Moore Threads slices is given; the vendor's runtime does the rest.
+
+    `limited` says that cards run fixed share.
+    """
     numbers = [card_number(devices[share.card]) for share in shares.shares]
     memory = max(share.memory for share in shares.shares)
     cores = max(share.cores for share in shares.shares)
-    return Edits(mthreads_container.slice_environment(numbers, memory, cores))
+    return Edits(mthreads_container.slice_environment(numbers, memory, cores, limited=limited))
 
 
 def _nodes(devices: Sequence[Device], device_root: str) -> tuple[CdiDeviceNode, ...]:

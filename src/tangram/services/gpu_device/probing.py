@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from tangram.model.cards import QosPolicy
 from tangram.services.gpu_device.delivery import Delivery
 from tangram.services.gpu_device.giving import Way
 from tangram.services.gpu_device.settings import AgentSettings
@@ -28,6 +29,7 @@ class Probing:
             delivery=self._settings.delivery or self._found,
             device_root=self._settings.device_root,
             injection=self._settings.injection,
+            limited=self._settings.compute_policy is QosPolicy.FIXED_SHARE,
         )
 
     def look(self, info: Mapping[str, str]) -> None:

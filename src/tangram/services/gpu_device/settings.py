@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from tangram.model.cards import QosPolicy
 from tangram.services.gpu_device.delivery import Delivery
 from tangram.services.gpu_device.grants import Injection
 from tangram.units.ids import NodeName
@@ -54,6 +55,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     delivery: Delivery | None = None
     """None: found out from the kubelet, the runtime and its file."""
     injection: Injection = Injection.ENV
+    compute_policy: QosPolicy | None = None
+    """How Moore Threads' sliced cards are to share their compute; None leaves them as they are."""
     healthy_interval: float = 5.0
     """Seconds between two health checks; 0 means none."""
     patience: float = 25.0

@@ -20,6 +20,7 @@ from tangram.model.offers import Unit
 from tangram.services.gpu_device.bound_pods import BoundPods
 from tangram.services.gpu_device.card_qos import published_qos
 from tangram.services.gpu_device.card_watch import CardWatch
+from tangram.services.gpu_device.compute_policy import ComputePolicies
 from tangram.services.gpu_device.described import Described, described_node
 from tangram.services.gpu_device.holdings import (
     Holding,
@@ -63,6 +64,7 @@ class Survey:
         own: OwnNode,
         writes: PodWrites,
         switching: Switching,
+        policies: ComputePolicies,
         fresh: Callable[[], bool],
         published: Callable[[], bool],
         minors: Callable[[], dict[CardUuid, int] | None],
@@ -76,6 +78,7 @@ class Survey:
         self._own = own
         self._writes = writes
         self._switching = switching
+        self._policies = policies
         self._fresh = fresh
         self._published = published
         self._minors = minors
@@ -107,6 +110,9 @@ class Survey:
         if await self._switching.step(due, published=self._published()):
             await self._cards.look()
             self._arrange()
+        if self._complete:
+            # Before that every card seems idle.
+            await self._policies.step(self._cards.inventory, self._busy())
         self.waiting = self._wait()
         if self._fresh():
             granted = self._granted()
@@ -161,6 +167,10 @@ class Survey:
         return described_node(inventory, cards, closed | self._cards.faults)
 
     def _published_card(self, card: Card) -> Card:
+        policy = self._policies.known.get(card.uuid, QosPolicy.BEST_EFFORT)
+        if policy is not QosPolicy.BEST_EFFORT:
+            # Best effort is what a module starts with, and what is meant where a card states none.
+            card = replace(card, announced_qos=policy)
         if card.uuid in self._switching.closed and card.healthy:
             return replace(card, healthy=False, health_reason=_SWITCHING_SENTENCE)
         return card

@@ -31,9 +31,15 @@ def pod(name: str) -> PodRef:
 def slice_ask(
     count: int = 1, *, memory: Bytes | None = None, cores: int | None = None, vendor: Vendor = Vendor.METAX
 ) -> Ask:
-    vocabulary = Vocabulary.MTHREADS if vendor is Vendor.MTHREADS else Vocabulary.METAX
+    mthreads = vendor is Vendor.MTHREADS
     return Ask(
-        vendor=vendor, kind=AskKind.SLICE, count=count, memory=memory, cores=cores, vocabulary=vocabulary
+        vendor=vendor,
+        kind=AskKind.SLICE,
+        count=count,
+        memory=memory,
+        cores=cores,
+        undivided=mthreads and (memory is None or cores == 16),
+        vocabulary=Vocabulary.MTHREADS if mthreads else Vocabulary.METAX,
     )
 
 
@@ -67,7 +73,7 @@ def request(
         node_policy=node_policy,
         card_order=card_order,
         cards=cards or CardFilter(),
-        one_card=one_card,
+        one_card=Vendor.MTHREADS if one_card else None,
         zone_aware=zone_aware,
         required_scope=required_scope,
         priority=priority,

@@ -411,6 +411,7 @@ def test_a_slice_above_the_largest_known_is_warned_of(admitted: Answer, card: st
     known = AdmissionSettings(
         mthreads_memory_per_card=(96, 160),
         largest_memory={Vendor.METAX: from_gib(63), Vendor.MTHREADS: from_gib(48)},
+        compute_limited=frozenset({Vendor.MTHREADS}),
     )
     answer = admitted({CORE: "25", MEMORY: "64Gi", card: "1"}, settings=known)
     (caution,) = answer.cautions
@@ -457,7 +458,8 @@ def test_what_the_plugin_is_asked_for_cannot_be_changed_beside_koordinators_word
 
 @pytest.mark.parametrize(("percent", "free"), [("12", "12"), ("50", "50"), ("10", "12"), ("13", "18")])
 def test_what_rounding_costs_is_told(admitted: Answer, percent: str, free: str) -> None:
-    answer = admitted({CORE: percent, MEMORY: "16Gi", VGPU: "1"})
+    limited = AdmissionSettings(compute_limited=frozenset({Vendor.MTHREADS}))
+    answer = admitted({CORE: percent, MEMORY: "16Gi", VGPU: "1"}, settings=limited)
     told = [caution.sentence for caution in answer.cautions]
     assert [caution.code for caution in answer.cautions] == [CautionCode.COMPUTE_ROUNDED_UP] * (
         percent != free

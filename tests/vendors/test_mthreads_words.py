@@ -23,6 +23,7 @@ COUNT = "mthreads.com/request-gpu-num"
 
 S4000 = AdmissionSettings()
 S5000 = AdmissionSettings(mthreads_memory_per_card=(160,))
+LIMITED = AdmissionSettings(compute_limited=frozenset({Vendor.MTHREADS}))
 MIXED = AdmissionSettings(mthreads_memory_per_card=(96, 160))
 
 
@@ -33,6 +34,7 @@ def part(cores: int, memory: Bytes | None, count: int = 1) -> Ask:
         count=count,
         memory=memory,
         cores=cores,
+        undivided=memory is None or cores == 16,
         vocabulary=Vocabulary.MTHREADS,
     )
 
@@ -211,7 +213,7 @@ def test_legal_sizes_are_those_of_any_model_in_the_cluster(
 def test_what_is_rarely_meant_is_taken_with_a_caution(
     admitted: Answer, limits: dict[str, str], code: CautionCode
 ) -> None:
-    answer = admitted({VGPU: "1", **limits})
+    answer = admitted({VGPU: "1", **limits}, settings=LIMITED)
     assert [caution.code for caution in answer.cautions] == [code]
     assert answer.request is not None
 
@@ -248,7 +250,9 @@ def test_containers_may_each_have_whole_cards(admitted: Answer) -> None:
 
 def test_a_size_above_the_largest_card_is_warned_of_when_that_is_known(admitted: Answer) -> None:
     known = AdmissionSettings(
-        mthreads_memory_per_card=(96, 160), largest_memory={Vendor.MTHREADS: from_gib(48)}
+        mthreads_memory_per_card=(96, 160),
+        largest_memory={Vendor.MTHREADS: from_gib(48)},
+        compute_limited=frozenset({Vendor.MTHREADS}),
     )
     answer = admitted({VGPU: "1", CORE: "8", MEMORY: "128"}, settings=known)
     (caution,) = answer.cautions
@@ -274,9 +278,29 @@ def test_a_card_can_be_cut_into_powers_of_two_and_itself(gib: int, tiers: list[i
     assert memory_tiers(from_gib(gib)) == tuple(from_gib(tier) for tier in tiers)
 
 
+@pytest.mark.parametrize(
+    ("limits", "codes"),
+    [
+        pytest.param({CORE: "8", MEMORY: "32"}, [CautionCode.COMPUTE_IS_A_WEIGHT], id="half a card"),
+        pytest.param({CORE: "15", MEMORY: "32"}, [CautionCode.COMPUTE_IS_A_WEIGHT], id="almost all"),
+        pytest.param({CORE: "16", MEMORY: "32"}, [], id="all compute has no neighbour"),
+        pytest.param({}, [], id="a card of its own"),
+        pytest.param({MEMORY: "32"}, [CautionCode.NO_COMPUTE_RESERVED], id="none was asked"),
+    ],
+)
+def test_an_author_hears_that_compute_is_no_ceiling_unless_every_card_makes_it_one(
+    admitted: Answer, limits: dict[str, str], codes: list[CautionCode]
+) -> None:
+    # HAMi's page: "does not exceed the boundary". Its module starts with a policy that limits nothing.
+    assert [each.code for each in admitted({VGPU: "1", **limits}).cautions] == codes
+    limited = admitted({VGPU: "1", **limits}, settings=LIMITED).cautions
+    assert CautionCode.COMPUTE_IS_A_WEIGHT not in [each.code for each in limited]
+
+
 def test_a_card_of_an_odd_size_can_still_be_had_whole() -> None:
     odd = Bytes(from_gib(3) + 7)
-    assert memory_tiers(odd) == (from_gib(1), from_gib(2), odd)
+    # Its whole units are a size too: six of them, as pods and kubelets count.
+    assert memory_tiers(odd) == (from_gib(1), from_gib(2), from_gib(3), odd)
     assert memory_tiers(Bytes(0)) == ()
 
 

@@ -22,6 +22,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "refusals.md"
 OTHERS = "\n## When the cluster has a say"
 
 SETTINGS = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(63)})
+LIMITED = msgspec.structs.replace(SETTINGS, compute_limited=frozenset({Vendor.MTHREADS}))
 RENAMED = AdmissionSettings(renamed={"example.com/share": "metax-tech.com/sgpu"})
 
 SGPU = {"metax-tech.com/sgpu": "1"}
@@ -133,12 +134,18 @@ CAUTIONED: dict[CautionCode, Pod] = {
         {**SGPU, "metax-tech.com/vcore": "25", "metax-tech.com/vmemory": "64"}
     ),
     CautionCode.NO_COMPUTE_RESERVED: pod({**VGPU, "mthreads.com/sgpu-memory": "32"}),
+    CautionCode.COMPUTE_IS_A_WEIGHT: pod(
+        {**VGPU, "mthreads.com/sgpu-memory": "32", "mthreads.com/sgpu-core": "8"}
+    ),
     CautionCode.COMPUTE_ROUNDED_UP: pod({**SLICE, **VGPU}),
     CautionCode.MEMORY_ROUNDED_DOWN: pod(
         {**SGPU, "metax-tech.com/vcore": "10", "metax-tech.com/vmemory": "200Mi"}
     ),
     CautionCode.LISTED_IN_BOTH: pod(
         SGPU, notes={"metax-tech.com/use-gpuuuid": "GPU-1,GPU-2", "metax-tech.com/nouse-gpuuuid": "GPU-2"}
+    ),
+    CautionCode.LIST_NEEDS_NAMED_CARDS: pod(
+        {"metax-tech.com/gpu": "1"}, notes={"metax-tech.com/use-gpuuuid": "GPU-1"}
     ),
     CautionCode.PRODUCT_UNKNOWN: pod(SGPU, notes={"metax-tech.com/use-gputype": "C5000"}),
     CautionCode.ANNOTATION_WITHOUT_EFFECT: pod(
@@ -157,7 +164,9 @@ not refused is among [the scheduler's limits](scheduler.md#limits).
 The codes are stable and their set is closed; sentences may be reworded. Where HAMi or Koordinator has a text of its own
 for the same fault, the sentence begins with it, letter for letter. The examples are read with the default settings,
 and with 63 GiB as the most that can be sliced of a MetaX card, as of a C500; that of `resource-renamed` in a cluster
-that calls the resource `example.com/share`.
+that calls the resource `example.com/share`. `compute-is-a-weight` is left out of the other examples: it comes with
+every slice of a Moore Threads card, unless all such cards known run policy `fixed-share`
+([gpu-device.md](gpu-device.md)).
 
 This page is made from the examples in `tests/vendors/test_refusals_page.py` by running that file.
 """
@@ -208,7 +217,8 @@ def sole_refusal(code: Code) -> str:
 
 
 def sole_caution(code: CautionCode) -> str:
-    answer = admit(CAUTIONED[code], SETTINGS)
+    weights = code is CautionCode.COMPUTE_IS_A_WEIGHT
+    answer = admit(CAUTIONED[code], SETTINGS if weights else LIMITED)
     (caution,) = answer.cautions
     assert caution.code == code
     assert answer.request is not None

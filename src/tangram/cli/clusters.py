@@ -17,7 +17,7 @@ from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
 from tangram.vendors.mthreads.tiers import sizes_of
-from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices
+from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices, unlimited_compute
 from tangram.wire.clusterfile.reading import ClusterFile, is_short_file, read_cluster_file
 from tangram.wire.errors import Problem, WireError
 from tangram.wire.tenants import Unnamed, assumed, on_the_host_alone, read_tenant
@@ -118,6 +118,13 @@ def _ledger(nodes: Iterable[Node]) -> Ledger:
 
 def _settings(nodes: Iterable[Node]) -> AdmissionSettings:
     """Which sizes of slice exist, and which is the largest, depends on the cards there are."""
+    nodes = list(nodes)
     cards = [card for node in nodes for card in node.cards]
     sizes = tuple(sorted(sizes_of(cards))) or DEFAULT_SETTINGS.mthreads_memory_per_card
-    return AdmissionSettings(mthreads_memory_per_card=sizes, largest_memory=largest_slices(cards))
+    largest = largest_slices(cards)
+    return AdmissionSettings(
+        mthreads_memory_per_card=sizes,
+        mthreads_served=all(node.managed for node in nodes if sizes_of(node.cards)),
+        largest_memory=largest,
+        compute_limited=frozenset(largest) - unlimited_compute(cards),
+    )

@@ -70,6 +70,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     memory_percent: int = 100
     cores: int | None = None
     """`None`: all compute of the card. 0 reserves none."""
+    undivided: bool = False
+    """It takes all of its card, so no other container of the pod can have a slice of that card."""
     vocabulary: Vocabulary
     entire: bool = False
     """Of a whole-card ask: cards and nothing less, where a unit elsewhere is a virtual function or a turn."""
@@ -123,8 +125,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     zone_aware: bool | None = None
     """Weigh nodes by whole MetaXLink zones for exclusive slices; `None`: the cluster's default."""
     numa_first: bool = False
-    one_card: bool = False
-    """All containers share one card, as Moore Threads slices must."""
+    one_card: Vendor | None = None
+    """The maker whose slices in this pod share one card, as those of Moore Threads must. A container that takes all of
+    a card shares it with none, so it has one of its own."""
     required_scope: TopologyScope | None = None
     host: HostAsk = HostAsk()
     placing: Placing = Placing()

@@ -6,17 +6,18 @@ empty entry is what a template leaves behind when a value was missing, and then 
 thinks. Lists that contradict each other until no card is left make a pod wait for ever.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from tangram.model.cards import names_product
 from tangram.model.refusals import Caution, Refusal
-from tangram.model.requests import CardFilter
+from tangram.model.requests import AskKind, CardFilter
 from tangram.units.ids import CardUuid, IdError, card_uuid
 from tangram.units.refusal import quoted
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.products import Catalogue
+from tangram.vendors.protocol import Reading
 from tangram.vendors.wording import annotated, either, sentence
 
 
@@ -79,6 +80,27 @@ def read_card_lists(annotations: Mapping[str, str], names: ListNames, catalogue:
             *_unknown_products(annotations, names.use_products, models, catalogue),
             *_unknown_products(annotations, names.avoid_products, avoided_models, catalogue),
         ),
+    )
+
+
+def needs_named_cards(
+    annotations: Mapping[str, str], names: ListNames, readings: Iterable[Reading]
+) -> tuple[Caution, ...]:
+    """Warn of lists of UUIDs in a pod that asks for whole cards, which some nodes only count."""
+    if not any(ask.kind is AskKind.WHOLE for reading in readings for ask in reading.asks):
+        return ()
+    return tuple(
+        Caution(
+            CautionCode.LIST_NEEDS_NAMED_CARDS,
+            sentence(
+                annotated(key, annotations[key]),
+                "a node that only counts its whole cards leaves the choice to its plugin, and as long as no node names"
+                " a listed card the list has no effect, as with HAMi",
+                "run Tangram's agent on the nodes that are meant",
+            ),
+        )
+        for key in (names.use_uuids, names.avoid_uuids)
+        if annotations.get(key, "").strip()
     )
 
 

@@ -42,11 +42,15 @@ def combined_cards(pod_readings: Mapping[Vendor, PodReading]) -> CardFilter | Re
 
 def combined_one_card(
     pod_readings: Mapping[Vendor, PodReading], readings: Mapping[Vendor, tuple[Reading, ...]]
-) -> bool:
-    """Whether all containers share one card; a single container beside another vendor's has nobody to share with."""
-    bound = [vendor for vendor, reading in pod_readings.items() if reading.one_card]
-    asking = sum(bool(reading.asks) for vendor in bound for reading in readings[vendor])
-    return bool(bound) and (len(pod_readings) == 1 or asking > 1)
+) -> Vendor | None:
+    """Whose slices share one card. A single container beside another vendor's has none to share it with; the cards of
+    the other vendor are chosen as if they were alone in the pod.
+    """
+    for vendor, reading in pod_readings.items():
+        asking = sum(bool(each.asks) for each in readings[vendor])
+        if reading.one_card and (len(pod_readings) == 1 or asking > 1):
+            return vendor
+    return None
 
 
 def _for_one_vendor(

@@ -18,7 +18,13 @@ def rules_for(vendor: Vendor, settings: AdmissionSettings = DEFAULT_SETTINGS) ->
         case Vendor.METAX:
             return MetaxRules(largest)
         case Vendor.MTHREADS:
-            return MthreadsRules(settings.mthreads_memory_per_card, largest)
+            limited = vendor in settings.compute_limited
+            return MthreadsRules(
+                settings.mthreads_memory_per_card,
+                largest,
+                compute_limited=limited,
+                served=settings.mthreads_served,
+            )
         case Vendor.GENERIC:
             return GenericRules()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tangram.model.cards import Card, Vendor
+from tangram.model.cards import Card, QosPolicy, Vendor
 from tangram.units.memory import Bytes
 
 
@@ -15,13 +15,22 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Memory of the Moore Threads cards in the cluster, in units of 512 MiB: 96 is an MTT S4000, 160 an MTT S5000.
 
     With one shape a whole card has one known size, which is written into the pod as HAMi does. With several the
-    size depends on the card that will be chosen, so nothing is written."""
+    size depends on the card that will be chosen, so nothing is written unless `mthreads_served`."""
+
+    mthreads_served: bool = False
+    """Tangram's agent serves every Moore Threads card known. It gives a pod that takes all of a card what the card
+    has, whatever number the pod carries; the vendor's plugin would give what the number says. The kubelet asks the
+    agent for a card only if the pod has a number, so of several shapes the smallest is written."""
 
     largest_memory: dict[Vendor, Bytes] = {}
     """What the largest sliced card known of each vendor can slice. The author of a slice above it is warned. Never
     refused: the next node of an autoscaled cluster may have a larger card, and pods that run on a card which the ledger
     does not know at the moment are read by the same settings and must keep their cards. Nothing is said of a vendor
     that is not listed."""
+
+    compute_limited: frozenset[Vendor] = frozenset()
+    """Makers of whom every sliced card known here holds slices to their compute. Asked of those whose slices have a
+    weight among their neighbours otherwise; the author of a slice is warned unless its maker is listed."""
 
     renamed: dict[str, str] = {}
     """From this cluster's own name of a resource to the usual one, for those that are not called as usual."""
@@ -44,3 +53,9 @@ def largest_slices(cards: Iterable[Card]) -> dict[Vendor, Bytes]:
         if card.offered_sliced:
             largest[card.vendor] = max(card.memory, largest.get(card.vendor, Bytes(0)))
     return largest
+
+
+def unlimited_compute(cards: Iterable[Card]) -> frozenset[Vendor]:
+    """Makers of the sliced cards among these that do not say that they hold slices to their compute."""
+    sliced = (card for card in cards if card.offered_sliced)
+    return frozenset(card.vendor for card in sliced if card.announced_qos is not QosPolicy.FIXED_SHARE)

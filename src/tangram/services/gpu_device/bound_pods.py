@@ -149,7 +149,7 @@ def read_bound_pod(thing: Object, inventory: Inventory) -> BoundPod:
     return BoundPod(
         pod=pod,
         # Without cards there is nothing to match ids with, and every id would count as unknown.
-        holds=read_tenant(pod, node if inventory.cards else None, settings_for(inventory)),
+        holds=read_tenant(pod, node if inventory.cards else None, settings_for(inventory, pod)),
         bound_at=_bound_at(thing, pod.annotations),
         kubelet_uid=_kubelet_uid(thing),
         mounts=_mounts(thing),

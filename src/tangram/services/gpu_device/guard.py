@@ -25,6 +25,7 @@ from tangram.services.gpu_device.resources import SLOTS, WHOLE, turn_id, unit_uu
 from tangram.units.ids import CardUuid, PodUid
 from tangram.units.memory import SGPU_MEMORY_UNIT
 from tangram.vendors.mthreads import names as mthreads
+from tangram.vendors.mthreads.products import CORES_PER_CARD
 from tangram.vendors.wording import sentence
 from tangram.wire.errors import shown
 
@@ -92,6 +93,9 @@ def _slots_fault(starting: Starting, claim: Claim) -> Refusal | None:
             # Only a card's whole memory can be something else than a number of units.
             fewest = sum(share.memory // SGPU_MEMORY_UNIT for share in shares)
             most = sum(-(-share.memory // SGPU_MEMORY_UNIT) for share in shares)
+            if all(share.cores >= CORES_PER_CARD for share in shares):
+                # Admission does not know the card, so its number for all of one may be that of a smaller card.
+                fewest = min(fewest, 1)
         elif starting.resource == mthreads.SGPU_CORE:
             fewest = most = sum(share.cores for share in shares)
         else:

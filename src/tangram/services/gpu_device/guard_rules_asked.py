@@ -5,29 +5,28 @@ from __future__ import annotations
 import msgspec
 
 from tangram.model.allocations import Tenant
-from tangram.model.cards import Vendor
 from tangram.model.pods import NO_HINTS, Container, Pod, Role
 from tangram.model.refusals import Refusal
 from tangram.model.requests import AskKind, Request
 from tangram.services.gpu_device.codes import StartCode
 from tangram.services.gpu_device.records import BoundPod, Inventory
 from tangram.units.ids import CardUuid
-from tangram.units.memory import SGPU_MEMORY_UNIT
 from tangram.vendors.admission import admit
 from tangram.vendors.amounts import Meaning, amount
 from tangram.vendors.metax import names as metax
+from tangram.vendors.mthreads.containers import units_for_all
+from tangram.vendors.mthreads.tiers import sizes_of
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings
 
 _SAYS_HOW_MUCH = frozenset({metax.QOS_POLICY, metax.APP_CLASS})
 
 
-def settings_for(inventory: Inventory) -> AdmissionSettings:
+def settings_for(inventory: Inventory, pod: Pod | None = None) -> AdmissionSettings:
     """Admission as it is for pods on this node: legal sizes follow from the Moore Threads cards it has."""
-    shapes = {
-        units
-        for card in inventory.cards
-        if card.vendor is Vendor.MTHREADS and (units := -(-card.memory // SGPU_MEMORY_UNIT)) > 0
-    }
+    shapes = sizes_of(inventory.cards)
+    if shapes and pod is not None:
+        # Of several shapes in the cluster admission writes the smallest into a pod that takes all of a card.
+        shapes |= {units for each in pod.containers if (units := units_for_all(each))}
     return AdmissionSettings(mthreads_memory_per_card=tuple(sorted(shapes))) if shapes else DEFAULT_SETTINGS
 
 
@@ -35,7 +34,7 @@ def asked_by(pod: Pod, inventory: Inventory) -> Request | Refusal:
     """What the pod asks for. Annotations about where to place it are left out: it is placed, and a peer read them."""
     meant = {key: value for key, value in pod.annotations.items() if key in _SAYS_HOW_MUCH}
     bare = msgspec.structs.replace(pod, annotations=meant, hints=NO_HINTS)
-    admission = admit(bare, settings_for(inventory))
+    admission = admit(bare, settings_for(inventory, pod))
     if admission.request is not None:
         return admission.request
     first = next(iter(admission.refusals), None)

@@ -16,9 +16,9 @@ from tangram.model.offers import Unit
 from tangram.services.gpu_device.records import Inventory
 from tangram.services.gpu_device.resources import SLOTS, WHOLE, slot_id, slot_number, turn_id
 from tangram.units.ids import CardUuid
-from tangram.units.memory import SGPU_MEMORY_UNIT
 from tangram.vendors.metax import names as metax
 from tangram.vendors.mthreads import names as mthreads
+from tangram.vendors.mthreads.tiers import card_units
 
 Held = Mapping[str, Mapping[str, CardUuid | None]]
 """By resource, the ids that pods hold and the card each stands for; None where that is not known yet."""
@@ -81,7 +81,7 @@ def _whole(
 def slots_of(resource: str, card: Card) -> int:
     """How many units of the resource one sliced card brings."""
     if resource == mthreads.SGPU_MEMORY:
-        return card.memory // SGPU_MEMORY_UNIT
+        return card_units(card.memory)
     if resource == mthreads.SGPU_CORE:
         return card.cores
     return card.slots if resource == metax.SGPU and card.vendor is Vendor.METAX else 0

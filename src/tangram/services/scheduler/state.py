@@ -34,8 +34,8 @@ from tangram.services.scheduler.reservations import USUAL_TIMES, Reservations, T
 from tangram.services.scheduler.seen import Seen, Waiting
 from tangram.units.ids import NodeName, PodUid
 from tangram.units.memory import Bytes
-from tangram.vendors.mthreads.tiers import sizes_of
-from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices
+from tangram.vendors.mthreads.tiers import sizes_in_use, sizes_of
+from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices, unlimited_compute
 from tangram.wire.koordinator.device import Device
 from tangram.wire.nodes import NodeReading, read_node, with_device
 from tangram.wire.pods import read_pod
@@ -90,8 +90,12 @@ class State:
         self.edition = 0
         """Grows with every change of a node."""
         self._sizes: dict[NodeName, frozenset[int]] = {}
+        self._unserved: set[NodeName] = set()
+        """Nodes with Moore Threads cards and without our agent."""
         self._largest: dict[NodeName, dict[Vendor, Bytes]] = {}
         """What the largest sliced card of each vendor on each node can slice."""
+        self._unlimited: dict[NodeName, frozenset[Vendor]] = {}
+        """Makers of sliced cards on each node that do not hold slices to their compute."""
         self._nodes_by_largest: Counter[tuple[Vendor, Bytes]] = Counter()
         """How many nodes have each of these: of many nodes few values, so that the largest is found at once."""
 
@@ -101,6 +105,10 @@ class State:
         name = NodeName(str(manifest["metadata"]["name"]))
         return read_node(manifest, self._devices.get(name), self._renamed, again=True)
 
+    def read_simulated(self, manifest: Object) -> Node:
+        """A node that does not exist (yet), under this cluster's names of resources. It has no `Device`."""
+        return read_node(manifest, None, self._renamed).node
+
     def node_changed(self, change: Change[NodeReading]) -> None:
         name = NodeName(change.key.name)
         if change.new is None:
@@ -109,7 +117,7 @@ class State:
             self._readings.pop(name, None)
             self.problems.pop(name, None)
             self._note_sizes(name, None)
-            self._note_largest(name, None)
+            self._note_slices(name, None)
         else:
             self._take_node(name, change.new)
 
@@ -139,7 +147,7 @@ class State:
             self.problems[name] = tuple(problem.sentence for problem in reading.problems)
         else:
             self.problems.pop(name, None)
-        self._note_largest(name, reading.node)
+        self._note_slices(name, reading.node)
         if known is None or _ids(known) != _ids(reading.node):
             self._note_sizes(name, reading.node)
             self._guesses.read_again(reading.node, self.admissions.settings)
@@ -158,9 +166,20 @@ class State:
             del self._sizes[name]
         self._read_pods_anew()
 
-    def _note_largest(self, name: NodeName, node: Node | None) -> None:
-        """Which slice is the largest depends on the sliced cards there are; a card may change its mode."""
-        largest = largest_slices(() if node is None else node.cards)
+    def _note_slices(self, name: NodeName, node: Node | None) -> None:
+        """Which slice is the largest, and whether its compute is limited, depends on the sliced cards there are; a card
+        may change its mode or its policy.
+        """
+        cards = () if node is None else node.cards
+        unlimited, largest = unlimited_compute(cards), largest_slices(cards)
+        known = self._unlimited.get(name, frozenset()), name in self._unserved
+        unserved = node is not None and not node.managed and bool(sizes_of(cards))
+        if (unlimited, unserved) != known:
+            self._unlimited[name] = unlimited
+            (self._unserved.add if unserved else self._unserved.discard)(name)
+            if not unlimited:
+                del self._unlimited[name]
+            self._read_pods_anew()
         before = self._largest.pop(name, {})
         if largest:
             self._largest[name] = largest
@@ -177,10 +196,14 @@ class State:
 
     def _read_pods_anew(self) -> None:
         """Read pods by other settings from now on, those that wait already among them."""
-        sizes = self._given_sizes or tuple(sorted({size for each in self._sizes.values() for size in each}))
+        sizes = sizes_in_use(self._given_sizes, (size for each in self._sizes.values() for size in each))
         settings = AdmissionSettings(
             mthreads_memory_per_card=sizes or DEFAULT_SETTINGS.mthreads_memory_per_card,
+            mthreads_served=bool(self._sizes) and not self._unserved,
             largest_memory=dict(sorted(self._nodes_by_largest)),
+            compute_limited=frozenset(vendor for vendor, _ in self._nodes_by_largest).difference(
+                *self._unlimited.values()
+            ),
             renamed=self._renamed,
         )
         if settings == self.admissions.settings:

@@ -15,7 +15,7 @@ from tangram.model.requests import AskKind
 from tangram.units.memory import Bytes
 from tangram.vendors.amounts import names_any
 from tangram.vendors.booleans import go_boolean
-from tangram.vendors.card_lists import ListNames, read_card_lists
+from tangram.vendors.card_lists import ListNames, needs_named_cards, read_card_lists
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.metax import names
 from tangram.vendors.metax.containers import read_container
@@ -80,7 +80,11 @@ class MetaxRules(msgspec.Struct, frozen=True):
             found = (app_class, *wide, qos, zone_aware, maca, *lists.refusals)
             return PodReading(refusals=tuple(finding for finding in found if isinstance(finding, Refusal)))
         sliced = any(names_any(container, (names.SGPU,)) for container in pod.containers)
-        cautions = (*lists.cautions, *_without_effect(pod, sliced=sliced, online=online))
+        cautions = (
+            *lists.cautions,
+            *needs_named_cards(pod.annotations, _LISTS, readings),
+            *_without_effect(pod, sliced=sliced, online=online),
+        )
         if not sliced:
             return PodReading(cards=lists.cards, cautions=cautions)
         defaulted = qos is None and not online

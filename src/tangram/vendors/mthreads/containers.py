@@ -56,8 +56,10 @@ def read_whole(container: Container) -> Reading:
     return Reading((ask,))
 
 
-def read_slices(container: Container, memory_per_card: tuple[int, ...], largest: Bytes | None) -> Reading:
-    """A slice of one card, or several cards whole."""
+def read_slices(
+    container: Container, memory_per_card: tuple[int, ...], largest: Bytes | None, *, written: int | None
+) -> Reading:
+    """A slice of one card, or several cards whole. `written` units stand for all of a card where a pod has none."""
     count = amount(container, CARDS)
     cores = amount(container, _COMPUTE)
     units = amount(container, _memory(memory_per_card))
@@ -70,12 +72,28 @@ def read_slices(container: Container, memory_per_card: tuple[int, ...], largest:
         return refused(count, cores, units)
     asked_for = _Slice(count=count, cores=cores, units=units)
     if count > 1:
-        return _several_cards(container, asked_for, memory_per_card)
-    return _one_card(container, asked_for, memory_per_card, largest)
+        return _several_cards(container, asked_for, memory_per_card, written)
+    return _one_card(container, asked_for, memory_per_card, largest, written)
+
+
+def units_for_all(container: Container) -> int | None:
+    """The memory of one card in a container that takes all compute of each of its cards, or None.
+
+    Admission may have written it for a card of another shape.
+    """
+    count, cores = amount(container, CARDS), amount(container, _COMPUTE)
+    units = amount(container, _memory((1,)))
+    if not (isinstance(count, int) and isinstance(cores, int) and isinstance(units, int)):
+        return None
+    return units // count if cores == count * CORES_PER_CARD else None
 
 
 def _one_card(
-    container: Container, said: _Slice, memory_per_card: tuple[int, ...], largest: Bytes | None
+    container: Container,
+    said: _Slice,
+    memory_per_card: tuple[int, ...],
+    largest: Bytes | None,
+    written: int | None,
 ) -> Reading:
     faults: list[Refusal] = []
     if said.cores is not None and said.cores > CORES_PER_CARD:
@@ -96,19 +114,25 @@ def _one_card(
             *above_largest(container, names.SGPU_MEMORY, memory, largest),
             *_surprises(container, said),
         ),
-        mutations=_injected(container, said, memory_per_card) if said.units is None else (),
+        mutations=_injected(container, said, memory_per_card, written) if said.units is None else (),
     )
 
 
-def _several_cards(container: Container, said: _Slice, memory_per_card: tuple[int, ...]) -> Reading:
+def _several_cards(
+    container: Container, said: _Slice, memory_per_card: tuple[int, ...], written: int | None
+) -> Reading:
     whole_compute = said.cores in (None, said.count * CORES_PER_CARD)
     whole_memory = said.units is None or _is_every_unit(said, memory_per_card)
     if not (whole_compute and whole_memory):
         return refused(_shared_over_several(container, said, memory_per_card))
     number = SetAnnotation(names.REQUEST_GPU_NUM, str(said.count))
+    whole = msgspec.structs.replace(said, cores=said.count * CORES_PER_CARD)
+    memory = None
+    if said.units is not None and not _may_be_injected(whole, memory_per_card):
+        memory = from_512mib_units(said.units // said.count)
     return Reading(
-        (_slice(said.count, CORES_PER_CARD, None),),
-        mutations=(number, *_injected(container, said, memory_per_card)),
+        (_slice(said.count, CORES_PER_CARD, memory),),
+        mutations=(number, *_injected(container, said, memory_per_card, written)),
     )
 
 
@@ -117,9 +141,12 @@ def _is_every_unit(said: _Slice, memory_per_card: tuple[int, ...]) -> bool:
 
 
 def _may_be_injected(said: _Slice, memory_per_card: tuple[int, ...]) -> bool:
-    """Whether the memory stands for "all of the card" rather than for itself: a webhook writes it so."""
+    """Whether the memory stands for "all of the card" rather than for itself: a webhook writes it so.
+
+    Of several shapes that is the smallest, with all compute. A larger one is a wish for a card of that shape.
+    """
     could_be = len(memory_per_card) == 1 or said.cores == said.count * CORES_PER_CARD
-    return could_be and _is_every_unit(said, memory_per_card)
+    return could_be and _is_every_unit(said, (min(memory_per_card),))
 
 
 def _slice(count: int, cores: int, memory: Bytes | None) -> Ask:
@@ -129,17 +156,21 @@ def _slice(count: int, cores: int, memory: Bytes | None) -> Ask:
         count=count,
         memory=memory,
         cores=cores,
+        undivided=memory is None or cores == CORES_PER_CARD,
         vocabulary=Vocabulary.MTHREADS,
     )
 
 
-def _injected(container: Container, said: _Slice, memory_per_card: tuple[int, ...]) -> tuple[Mutation, ...]:
-    """The limits HAMi's webhook adds for whole cards; memory only when every card has the same."""
+def _injected(
+    container: Container, said: _Slice, memory_per_card: tuple[int, ...], written: int | None
+) -> tuple[Mutation, ...]:
+    """The limits HAMi's webhook adds for whole cards; memory only where one number stands for all of any card."""
     mutations: list[Mutation] = []
     if said.cores is None:
         mutations.append(SetLimit(container.name, names.SGPU_CORE, str(said.count * CORES_PER_CARD)))
-    if said.units is None and len(memory_per_card) == 1:
-        mutations.append(SetLimit(container.name, names.SGPU_MEMORY, str(said.count * memory_per_card[0])))
+    understood = len(memory_per_card) == 1 or said.cores in (None, said.count * CORES_PER_CARD)
+    if said.units is None and written is not None and understood:
+        mutations.append(SetLimit(container.name, names.SGPU_MEMORY, str(said.count * written)))
     return tuple(mutations)
 
 

@@ -23,10 +23,12 @@ from tangram.sandbox.nodes.pod_run import CONFIG_ERROR
 from tangram.services.driver_manager.reporting import MODES
 from tangram.services.scheduler.reviewing import MOST_SENTENCES
 from tangram.units.ids import Namespace, NodeName, PodName, PodUid
+from tangram.units.memory import from_gib
 from tangram.vendors.admission import admit
 from tangram.vendors.codes import Code
 from tangram.wire.metax_labels import DRIVER_MODE, label_set
 from tangram.wire.metax_publishing import listing_of
+from tangram.wire.mthreads_container import WEIGHT, slice_environment
 from tangram.wire.operator.node_states import Source
 from tangram.wire.tenants import Unnamed, read_tenant
 
@@ -192,9 +194,21 @@ def test_every_fault_is_reported_and_of_very_many_the_first_eight() -> None:
     assert "Every fault of a pod is in the answer, of very many the first eight;" in page
 
 
-def test_two_exclusive_moore_threads_cards_are_not_refused_and_the_page_says_that_they_wait() -> None:
+def test_two_exclusive_moore_threads_cards_are_taken_and_the_page_says_where_they_are_placed() -> None:
     assert codes(pod({"mthreads.com/vgpu": "1"}, {"mthreads.com/vgpu": "1"})) == []
-    assert "each ask for a Moore Threads card of their own" in prose("docs/scheduler.md")
+    assert codes(pod({"mthreads.com/vgpu": "2"}, {"mthreads.com/vgpu": "1"})) == [Code.ONE_CARD_PER_POD]
+    page = prose("docs/scheduler.md")
+    assert "are placed on nodes of Tangram's agent alone" in page
+    assert "A container with several cards beside others is refused (`one-card-per-pod`)" in page
+
+
+def test_fixed_share_gives_the_turns_that_the_page_says() -> None:
+    page = prose("docs/gpu-device.md")
+    assert "never more than n/16, and less while slots are empty (8 of 16 alone: 8 of 23)" in page
+    half = slice_environment([0], from_gib(16), 8, limited=True)
+    assert int(half[WEIGHT]) == 8, "and each of fifteen empty slots weighs 1"
+    assert "a slice with all 16 weighs 9999" in page
+    assert slice_environment([0], from_gib(48), 16, limited=True)[WEIGHT] == "9999"
 
 
 def test_which_cards_a_running_pod_without_an_allocation_has_is_a_guess_and_the_page_says_so() -> None:

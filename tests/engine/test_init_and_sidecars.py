@@ -193,7 +193,9 @@ def test_all_containers_of_a_moore_threads_pod_are_told_one_card() -> None:
     node = mthreads_node("n", 4)
     quarter = slice_ask(memory=from_512mib_units(16), cores=4, vendor=Vendor.MTHREADS)
     most = slice_ask(memory=from_512mib_units(64), cores=12, vendor=Vendor.MTHREADS)
-    asked = changed(asks((INIT, most), (SIDECAR, quarter), (APP, quarter), (APP, quarter)), one_card=True)
+    asked = changed(
+        asks((INIT, most), (SIDECAR, quarter), (APP, quarter), (APP, quarter)), one_card=Vendor.MTHREADS
+    )
     ledger = ledger_of(node)
     ledger.put_tenant(tenant("t", node, Part(3, from_gib(32), 4), qos=None))
     outcome = filter_nodes(ledger, asked, DEFAULTS)
@@ -204,14 +206,14 @@ def test_all_containers_of_a_moore_threads_pod_are_told_one_card() -> None:
 def test_the_highest_moment_of_a_one_card_pod_must_fit_the_card() -> None:
     node = Node(name=NodeName("n"), cards=(card("n", 0, slots=2),))
     sidecar, init, app = (slice_ask(memory=from_gib(gib), cores=1) for gib in (10, 50, 20))
-    fits = changed(asks((SIDECAR, sidecar), (INIT, init), (APP, app)), one_card=True)
+    fits = changed(asks((SIDECAR, sidecar), (INIT, init), (APP, app)), one_card=Vendor.METAX)
     assert filter_nodes(ledger_of(node), fits, DEFAULTS).node == "n"
     larger = slice_ask(memory=from_gib(55), cores=1)
-    too_much = changed(asks((SIDECAR, sidecar), (INIT, larger), (APP, app)), one_card=True)
+    too_much = changed(asks((SIDECAR, sidecar), (INIT, larger), (APP, app)), one_card=Vendor.METAX)
     (verdict,) = explained(ledger_of(node), too_much, DEFAULTS).nodes
     (why,) = verdict.cards
     assert (why.rule, why.need, why.have) == (CardRule.MEMORY, from_gib(65), from_gib(64))
-    crowded = changed(asks((SIDECAR, sidecar), (APP, app), (APP, app)), one_card=True)
+    crowded = changed(asks((SIDECAR, sidecar), (APP, app), (APP, app)), one_card=Vendor.METAX)
     (verdict,) = explained(ledger_of(node), crowded, DEFAULTS).nodes
     assert (verdict.cards[0].rule, verdict.cards[0].need, verdict.cards[0].have) == (CardRule.SLOTS, 3, 2)
 

@@ -4,16 +4,19 @@ import msgspec
 import pytest
 
 from builders.clusters import card, grouped, metax_node, mthreads_node
+from builders.explained import explained
 from builders.requests import DEFAULTS, indexes, request, run, slice_ask
 from builders.tenants import Part, ledger_of, rules, tenant
 from tangram.engine.filter import filter_nodes
 from tangram.engine.ledger import Ledger
+from tangram.engine.wording import node_sentence
 from tangram.model.cards import CardMode, Vendor
 from tangram.model.nodes import Node
-from tangram.model.requests import Ask, CardOrder, Request
+from tangram.model.pods import Role
+from tangram.model.requests import Ask, CardFilter, CardOrder, ContainerAsk, Request
 from tangram.model.topology import Link, LinkKind, PcieLevel, Topology, TopologyScope
 from tangram.model.verdicts import CardRule, NodeRule
-from tangram.units.ids import NodeName
+from tangram.units.ids import CardUuid, NodeName
 from tangram.units.memory import Bytes, from_512mib_units, from_gib
 
 S4000 = mthreads_node("n", 1)
@@ -193,3 +196,123 @@ def test_a_scope_holds_for_whole_cards_in_the_sliced_pool_too() -> None:
     asked = msgspec.structs.replace(mt("p", units(cores=16, count=5)), required_scope=TopologyScope.NUMA)
     outcome = filter_nodes(ledger, asked, DEFAULTS)
     assert outcome.placement.rule.tolist() == [NodeRule.SCOPE]
+
+
+# ------------------------------------------------------------------------------------- several cards of a pod
+
+
+def served(node: Node) -> Node:
+    """The node with Tangram's agent."""
+    return msgspec.structs.replace(node, managed=True)
+
+
+@pytest.mark.parametrize(
+    ("asks", "given_cards"),
+    [
+        pytest.param((EXCLUSIVE, EXCLUSIVE), [2, 1], id="a card for each of two containers"),
+        pytest.param((EXCLUSIVE,) * 3, [2, 1, 0], id="for each of three"),
+        pytest.param((EXCLUSIVE,) * 4, [], id="four, of three cards"),
+        pytest.param((units(cores=0), units(cores=0)), [2, 1], id="all memory twice"),
+        pytest.param((units(2), EXCLUSIVE), [1, 2], id="a slice beside a card"),
+        pytest.param((units(64, 8), EXCLUSIVE, units(32, 8)), [1, 2, 1], id="slices share theirs"),
+        pytest.param((units(64), EXCLUSIVE, units(64)), [], id="slices that do not fit one card"),
+    ],
+)
+def test_a_container_that_takes_all_of_a_card_has_one_of_its_own_where_our_agent_serves(
+    asks: tuple[Ask, ...], given_cards: list[int]
+) -> None:
+    # HAMi puts every container of a pod on one card (CardNotFoundCustomFilterRule), so these wait there without end.
+    ledger = ledger_of(served(mthreads_node("n", 3)))
+    assert cards_given(ledger, mt("p", *asks)) == [given_cards]
+
+
+def test_slices_share_a_card_in_use_while_whole_cards_need_idle_ones() -> None:
+    node = served(mthreads_node("n", 2))
+    ledger = ledger_of(node)
+    ledger.put_tenant(tenant("t", node, Part(1, from_gib(1), 1), qos=None))
+    # By the order alone the slice would go first and to the idle card.
+    assert cards_given(ledger, mt("p", units(2, 1), EXCLUSIVE)) == [[1, 0]]
+
+
+def test_an_init_container_gets_a_card_its_pod_has_anyway() -> None:
+    ledger = ledger_of(served(mthreads_node("n", 3)))
+    asked = request(
+        "p",
+        ContainerAsk("init", Role.INIT, (EXCLUSIVE,)),
+        ContainerAsk("a", Role.APP, (EXCLUSIVE,)),
+        ContainerAsk("b", Role.APP, (EXCLUSIVE,)),
+        qos=None,
+        one_card=True,
+    )
+    first, *others = indexes(run(ledger, asked))
+    assert others == [2, 1]
+    assert first in others
+
+
+def test_a_node_whose_plugin_reads_one_list_says_so_only_if_nothing_else_is_in_the_way() -> None:
+    asked = mt("p", EXCLUSIVE, EXCLUSIVE)
+    two, one = mthreads_node("two", 2), mthreads_node("one", 1)
+    for node, rule in (
+        (two, NodeRule.CARD_PER_CONTAINER),
+        (one, NodeRule.CARDS),
+        (metax_node("other", 2), NodeRule.NO_SUCH_CARDS),
+        (served(two), NodeRule.FITS),
+    ):
+        (verdict,) = explained(ledger_of(node), asked, DEFAULTS).nodes
+        assert verdict.rule is rule
+        if rule is NodeRule.CARD_PER_CONTAINER:
+            assert "one list of cards" in node_sentence(verdict)
+
+
+def test_two_exclusive_containers_that_follow_each_other_need_no_agent() -> None:
+    asked = request(
+        "p",
+        ContainerAsk("init", Role.INIT, (EXCLUSIVE,)),
+        ContainerAsk("a", Role.APP, (EXCLUSIVE,)),
+        qos=None,
+        one_card=True,
+    )
+    assert indexes(run(ledger_of(mthreads_node("n", 2)), asked)) == [1, 1]
+
+
+def both_makers(name: str) -> Node:
+    return Node(
+        name=NodeName(name),
+        cards=(
+            card(name, 0),
+            *(card(name, at, vendor=Vendor.MTHREADS, memory=from_gib(48)) for at in (1, 2)),
+        ),
+    )
+
+
+def test_a_slice_of_another_maker_does_not_join_the_shared_card() -> None:
+    # They were all sought on one card, which no card can be.
+    asked = mt("p", units(32, 8), slice_ask(memory=from_gib(8), cores=20), units(16, 4))
+    assert cards_given(ledger_of(both_makers("n")), asked) == [[2, 0, 2]]
+
+
+def test_a_node_of_one_maker_is_refused_for_the_container_that_has_no_card_there() -> None:
+    asked = mt("p", units(32, 8), slice_ask(memory=from_gib(8), cores=20), units(16, 4))
+    for node, container in ((mthreads_node("n", 2), "c1"), (metax_node("m", 2), "")):
+        (verdict,) = explained(ledger_of(node), asked, DEFAULTS).nodes
+        assert (verdict.rule, verdict.container) == (NodeRule.NO_SUCH_CARDS, container)
+
+
+def test_what_the_shared_card_lacks_is_counted_for_all_that_share_it_and_for_no_other() -> None:
+    asked = mt("p", units(64), slice_ask(memory=from_gib(8), cores=20), units(64))
+    (verdict,) = explained(ledger_of(both_makers("n")), asked, DEFAULTS).nodes
+    assert verdict.rule is NodeRule.CARDS
+    assert [(each.rule, each.need) for each in verdict.cards[1:]] == [(CardRule.MEMORY, from_gib(64))] * 2
+
+
+def test_a_made_up_id_finds_its_card_as_long_as_the_node_is_there() -> None:
+    node = mthreads_node("n", 2)
+    made_up = CardUuid("n-mthreads-0")
+    ledger = ledger_of(msgspec.structs.replace(node, stand_ins={made_up: node.cards[0].uuid}))
+    asked = request("p", units(2), qos=None, cards=CardFilter(only_uuids=frozenset({made_up})))
+    assert cards_given(ledger, asked) == [[0]]
+    assert ledger.has_any([made_up])
+    ledger.put_node(node)
+    assert not ledger.has_any([made_up])
+    ledger.remove_node(node.name)
+    assert not ledger.has_any([made_up, node.cards[0].uuid])

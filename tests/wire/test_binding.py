@@ -103,11 +103,12 @@ def test_an_undecided_card_is_written_under_what_it_was_given_as() -> None:
     assert written["metax-tech.com/gpu-devices-allocated"] == "[[]]"
 
 
-def test_the_last_container_with_cards_names_the_moore_threads_index() -> None:
+def test_the_one_list_of_moore_threads_cards_has_those_of_every_container_once() -> None:
+    # B32: HAMi writes the last container's cards alone.
     cards = [card(index, Vendor.MTHREADS) for index in range(3)]
-    given = allocation(app(share(0)), app(share(2), share(1)), app())
+    given = allocation(app(share(0)), app(share(2), share(1)), app(), app(share(0)))
     written = binding_writes(request(ask(Vocabulary.MTHREADS)), given, node(*cards), NOW).annotations
-    assert written["mthreads.com/gpu-index"] == "2,1"
+    assert written["mthreads.com/gpu-index"] == "0,2,1"
 
 
 @pytest.mark.parametrize("name", ["n" * 64, "a." * 100 + "a"])

@@ -106,3 +106,40 @@ def test_a_device_gives_counted_cards_their_real_ids_by_number() -> None:
         ("GPU-1", False, from_gib(48)),
     ]
     assert cards[0].memory_tiers[-1] == from_gib(48)
+
+
+@pytest.mark.parametrize(
+    ("announced", "usable", "healthy"),
+    [
+        pytest.param(20, 20, [True, True], id="nothing is missing of a pool that is no multiple of a card"),
+        pytest.param(17, 17, [True, True], id="nor of one that is a unit above"),
+        pytest.param(32, 32, [True, True], id="nor of one that is"),
+        pytest.param(20, 16, [True, False], id="part of a card is missing"),
+        pytest.param(32, 31, [True, False], id="a unit is missing"),
+        pytest.param(32, 16, [True, False], id="a card is missing"),
+        pytest.param(20, 0, [False, False], id="all is missing"),
+    ],
+)
+def test_a_card_is_unhealthy_only_if_part_of_the_pool_is_not_allocatable(
+    announced: int, usable: int, healthy: list[bool]
+) -> None:
+    # HAMi counts a begun card as one, and every card as healthy.
+    capacity = {CORE: str(announced), MEMORY: "192"}
+    reading = read_node(node(capacity=capacity, allocatable={**capacity, CORE: str(usable)}))
+    assert [card.healthy for card in reading.node.cards] == healthy
+    assert [problem.code for problem in reading.problems] == ["cards-failed"] * (not all(healthy))
+
+
+def test_ids_that_hami_makes_up_mean_the_cards_of_their_numbers_when_a_device_tells_the_real_ones() -> None:
+    capacity, labels = pool(2), {"mthreads.com/sgpu.cores": "0-2"}
+    told = device(device_entry(0, id="MT-real-a"), device_entry(2, id="MT-real-b"), vendor="mthreads")
+    plain = read_node(node("n1", capacity=capacity, labels=labels)).node
+    assert plain.stand_ins == {}
+    assert [card.counted for card in plain.cards] == [True, True]
+    cordon = {"hami.io/device-cordon": "n1-mthreads-2"}
+    described = read_node(
+        node("n1", capacity=capacity, labels=labels, annotations=cordon), read_device(told)[0]
+    )
+    assert described.node.stand_ins == {"n1-mthreads-0": "MT-real-a", "n1-mthreads-2": "MT-real-b"}
+    assert [(card.cordoned, card.counted) for card in described.node.cards] == [(False, False), (True, False)]
+    assert described.problems == ()

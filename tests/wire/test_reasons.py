@@ -37,6 +37,7 @@ OUR_WORDS = {
     "NodeInsufficientCpu",
     "NodeInsufficientKoordinatorAmount",
     "NodeInsufficientMemory",
+    "NodeOneCardListPerPod",
     "NodeSelectorMismatch",
     "NodeTaintNotTolerated",
     "NodeTooManyPods",

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from tangram.engine.arrange import Step
 from tangram.engine.filter import Candidates, Outcome, filter_nodes, uses_frag
 from tangram.engine.fit import Needs
 from tangram.engine.frag import FragScores, slice_to_move
@@ -179,7 +180,7 @@ class _Weighing:
     def _table(self) -> TopologyTable | None:
         """Where connections chose the cards of the first container."""
         view, order = self.now.view, self._request.card_order or self._defaults.card_order
-        if self.now.placement.together is not None or self._moved:
+        if self.now.placement.together_at(0) is not None or self._moved:
             return None
         as_set = chosen_as_set(view, self._request, self._step.ask, order)
         return view.tables[int(view.nodes.table[0])] if bool(as_set[0]) else None
@@ -193,7 +194,7 @@ class _Weighing:
         """Both by the first key that tells them apart."""
         view, placement = self.now.view, self.now.placement
         order = self._request.card_order or self._defaults.card_order
-        together = placement.together
+        together = placement.together_at(0)
         needs = placement.choices[0].needs if together is None else Needs(together.memory, together.cores)
         worths = (0.0, 0.0)
         for key in keys_of(view, view.use, needs, self._request, order):

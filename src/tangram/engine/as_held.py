@@ -20,7 +20,7 @@ def request_as_held(tenant: Tenant, node: Node) -> Request:
     """What would have to be asked on that node to get what the tenant has."""
     cards = {card.uuid: card for card in node.cards}
     containers = tenant.allocation.containers
-    sharing = [container for container in containers if container.shares]
+    sharing, held = [container for container in containers if container.shares], tenant.allocation.cards
     return Request(
         pod=tenant.pod,
         containers=tuple(
@@ -28,7 +28,7 @@ def request_as_held(tenant: Tenant, node: Node) -> Request:
         ),
         qos=tenant.qos,
         app_class=tenant.app_class,
-        one_card=len(sharing) > 1 and len(tenant.allocation.cards) == 1,
+        one_card=cards[held[0]].vendor if len(sharing) > 1 and len(held) == 1 and held[0] in cards else None,
         priority=tenant.priority,
     )
 

@@ -83,6 +83,8 @@ class CardFacts:
     sliced: Bools
     healthy: Bools
     cordoned: Bools
+    counted: Bools
+    """Its id is made up, so that no list of cards can name it."""
     memory: Int64s
     cores: Int32s
     slots: Int32s
@@ -116,6 +118,8 @@ class NodeFacts:
     """What is true of each node."""
 
     live: Bools
+    managed: Bools
+    """Tangram's agent serves its cards, container by container."""
     table: Int32s
     """Number of its topology table, -1 when it has none."""
     cpu_free: Int64s
@@ -181,6 +185,7 @@ class Columns:
             sliced=_zeros(cards, np.bool_),
             healthy=_zeros(cards, np.bool_),
             cordoned=_zeros(cards, np.bool_),
+            counted=_zeros(cards, np.bool_),
             memory=_zeros(cards, np.int64),
             cores=_zeros(cards, np.int32),
             slots=_zeros(cards, np.int32),
@@ -201,6 +206,7 @@ class Columns:
         )
         self.nodes = NodeFacts(
             live=np.zeros(rows, np.bool_),
+            managed=np.zeros(rows, np.bool_),
             table=np.full(rows, -1, np.int32),
             cpu_free=np.zeros(rows, np.int64),
             memory_free=np.zeros(rows, np.int64),
@@ -251,6 +257,7 @@ class Columns:
             self._write_card(row, column, card)
         nodes = self.nodes
         nodes.live[row] = True
+        nodes.managed[row] = node.managed
         nodes.table[row] = table
         nodes.product[row] = self.products.number(node.cards[0].product if node.cards else "")
         nodes.cpu_free[row] = UNKNOWN_HOST if node.host.cpu_milli is None else node.host.cpu_milli
@@ -280,6 +287,7 @@ class Columns:
         facts.sliced[at] = card.offered_sliced
         facts.healthy[at] = card.healthy
         facts.cordoned[at] = card.cordoned
+        facts.counted[at] = card.counted
         facts.memory[at] = card.memory
         facts.cores[at] = card.cores
         facts.slots[at] = card.slots

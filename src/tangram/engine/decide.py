@@ -184,4 +184,5 @@ def _key(
     if frag is not None and uses_frag(request, defaults):
         # What a shape asks on average changes with the models of card there are to ask it of.
         demand = frag.generation, len(ledger.columns.models.values)
-    return msgspec.structs.replace(request, pod=_NOBODY), defaults, candidates.host_checked, demand
+    listed = ledger.has_any(request.cards.only_uuids)
+    return msgspec.structs.replace(request, pod=_NOBODY), defaults, candidates.host_checked, demand, listed

@@ -16,7 +16,7 @@ from tangram.engine.columns import CLASS_NUMBER, QOS_NUMBER
 from tangram.engine.filter import Outcome, lacking_counted
 from tangram.engine.hostrules import first_broken_rule
 from tangram.engine.ledger import Ledger
-from tangram.engine.place import Placement, StepChoice, steps_of
+from tangram.engine.place import Placement, StepChoice
 from tangram.engine.usage import Hold, plus
 from tangram.engine.view import View
 from tangram.model.cards import AppClass, Card, CardMode, QosPolicy
@@ -68,12 +68,15 @@ def node_verdict(ledger: Ledger, request: Request, outcome: Outcome, at: int) ->
         return NodeVerdict(node=node.name, rule=rule, need=1)
     if rule is NodeRule.HOST_COUNTED:
         return _counted_verdict(node, request, view, at)
-    step = steps_of(request)[int(outcome.placement.failed_step[at])]
+    if rule is NodeRule.CARD_PER_CONTAINER:
+        return NodeVerdict(node=node.name, rule=rule, cards=_card_verdicts(node, request, outcome, at))
+    failed = int(outcome.placement.failed_step[at])
+    step = outcome.placement.arrangement.steps[failed]
     cells = _cells(node, outcome, at)
     return NodeVerdict(
         node=node.name,
         rule=rule,
-        container="" if outcome.placement.together else request.containers[step.container].name,
+        container="" if outcome.placement.together_at(failed) else request.containers[step.container].name,
         need=step.ask.count,
         have=_offered(node, step.ask) if rule is NodeRule.NO_SUCH_CARDS else _usable(cells, node, step.ask),
         detail="" if request.required_scope is None else request.required_scope.value,
@@ -148,8 +151,8 @@ class _Cell(NamedTuple):
     @property
     def rule(self) -> CardRule:
         placement = self.outcome.placement
-        fits = placement.rule[self.row] == NodeRule.FITS
-        rules = placement.choices[0].rules if fits else placement.card_rule
+        passed = placement.rule[self.row] in (NodeRule.FITS, NodeRule.CARD_PER_CONTAINER)
+        rules = placement.choices[0].rules if passed else placement.card_rule
         return CardRule(int(rules[self.row, self.column]))
 
 
@@ -184,8 +187,9 @@ def _sliceable(rule: CardRule, need: int, card: Card) -> int:
 def _needed(cell: _Cell) -> Hold:
     """What the filter looked for on this card: one unit of the failing ask, or the whole pod where it goes as one."""
     placement, at = cell.outcome.placement, (cell.row, cell.column)
-    if placement.together is not None:
-        memory, cores, slots = placement.together
+    together = placement.together_at(int(placement.failed_step[cell.row]))
+    if together is not None:
+        memory, cores, slots = together
         return Hold(int(memory[at]), int(cores[at]), slots)
     return _one_unit(placement.choices[int(placement.failed_step[cell.row])], cell)
 
@@ -201,7 +205,8 @@ def _illegal_size(cell: _Cell, card: Card) -> int:
     """The first slice size of the pod that the card cannot make."""
     placement = cell.outcome.placement
     failed = int(placement.failed_step[cell.row])
-    tried = placement.choices if placement.together else placement.choices[failed : failed + 1]
+    group = placement.arrangement.group if placement.together_at(failed) else range(failed, failed + 1)
+    tried = placement.choices[group.start : group.stop]
     sizes = [_one_unit(chosen, cell).memory for chosen in tried]
     return next((size for size in sizes if size not in card.memory_tiers), 0)
 

@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tangram.engine.arrange import steps_of
 from tangram.engine.columns import Bools, CardFacts, CardUse, Int64s, rows_of
 from tangram.engine.filter import EVERY_NODE, Candidates, sight
 from tangram.engine.fit import Rules
 from tangram.engine.ledger import Ledger
-from tangram.engine.place import Defaults, Placement, place, steps_of
+from tangram.engine.place import Defaults, Placement, place
 from tangram.engine.view import View
 from tangram.model.requests import Ask, Request
 from tangram.model.verdicts import CardRule, NodeRule

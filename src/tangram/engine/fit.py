@@ -75,7 +75,7 @@ def card_rules(
     if mutex:
         fail(CardRule.MUTEX, use.slots > 0)
     fail(CardRule.SLOTS, use.slots >= facts.slots)
-    _fail_unwanted_cards(fail, view, request.cards)
+    _fail_unwanted_cards(fail, view, request.cards, sliced=sliced)
     if sliced:
         if request.qos is not None and not online:
             mine = use.qos[:, :, QOS_NUMBER[request.qos]]
@@ -97,13 +97,17 @@ def _is_offered(view: View, ask: Ask) -> Bools:
     return view.facts.whole & ~view.facts.several_units if ask.entire else view.facts.whole
 
 
-def _fail_unwanted_cards(fail: _Fail, view: View, wanted: CardFilter) -> None:
+def _fail_unwanted_cards(fail: _Fail, view: View, wanted: CardFilter, *, sliced: bool) -> None:
     if wanted.only_products:
         fail(CardRule.PRODUCT, ~_is_product(view, wanted.only_products))
     if wanted.not_products:
         fail(CardRule.PRODUCT, _is_product(view, wanted.not_products))
     if wanted.only_uuids:
-        fail(CardRule.UUID, ~view.where(wanted.only_uuids))
+        unlisted = ~view.where(wanted.only_uuids)
+        if not sliced and not view.has_any(wanted.only_uuids):
+            # No node names a card of the list, so it can be kept nowhere; HAMi reads none for whole cards.
+            unlisted &= ~view.facts.counted
+        fail(CardRule.UUID, unlisted)
     if wanted.not_uuids:
         fail(CardRule.UUID, view.where(wanted.not_uuids))
 

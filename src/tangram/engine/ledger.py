@@ -30,6 +30,11 @@ class _Home(NamedTuple):
     row: int
     columns: dict[CardUuid, int]
 
+    def ids(self) -> Iterator[tuple[CardUuid, int]]:
+        """Every id that means a card of the node, with the card's column."""
+        yield from self.columns.items()
+        yield from ((made_up, self.columns[real]) for made_up, real in self.node.stand_ins.items())
+
 
 class Ledger:
     """The state of a cluster's cards, changed one event at a time."""
@@ -73,12 +78,11 @@ class Ledger:
             row = self.columns.take_row(len(node.cards))
             self._names_moved = True
         self._note_row(row, node.name)
-        self._homes[node.name] = _Home(
-            node, row, {card.uuid: column for column, card in enumerate(node.cards)}
-        )
+        columns = {card.uuid: column for column, card in enumerate(node.cards)}
+        home = self._homes[node.name] = _Home(node, row, columns)
         self._row_of[node.name] = row
-        for column, card in enumerate(node.cards):
-            self._cells[card.uuid] = (*self._cells.get(card.uuid, ()), (row, column))
+        for uuid, column in home.ids():
+            self._cells[uuid] = (*self._cells.get(uuid, ()), (row, column))
         self.columns.write_node(row, node, self.tables.number_for(node))
         self.placing.put_node(row, node)
         for uid in self._on_node.get(node.name, ()):
@@ -228,6 +232,10 @@ class Ledger:
         """Those of the rows that changed after the clock readings in `seen`, which is indexed by row."""
         return rows[self._row_clock[rows] > seen[rows]]
 
+    def has_any(self, cards: Iterable[CardUuid]) -> bool:
+        """Whether a node of the cluster has a card of one of these ids."""
+        return any(uuid in self._cells for uuid in cards)
+
     @property
     def clock(self) -> int:
         """Grows with whatever changes what a node has or who holds it."""
@@ -299,7 +307,7 @@ class Ledger:
         self._name_at[row] = name
 
     def _forget_cells(self, home: _Home) -> None:
-        for uuid in home.columns:
+        for uuid, _ in home.ids():
             left = tuple(cell for cell in self._cells[uuid] if cell[0] != home.row)
             if left:
                 self._cells[uuid] = left

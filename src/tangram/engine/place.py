@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tangram.engine.arrange import Arrangement, Step, arrange
 from tangram.engine.choose import Choice, Floats, by_order, by_set, online_keys, order_keys, reach_of
 from tangram.engine.columns import (
     CLASS_NUMBER,
@@ -43,14 +44,6 @@ class Defaults(msgspec.Struct, frozen=True):
     zone_aware: bool = False
 
 
-class Step(NamedTuple):
-    """One ask of one container."""
-
-    container: int
-    role: Role
-    ask: Ask
-
-
 class StepChoice(NamedTuple):
     step: Step
     choice: Choice
@@ -59,7 +52,7 @@ class StepChoice(NamedTuple):
 
 
 class Together(NamedTuple):
-    """What all containers of a one-card pod take of the card at their highest moment."""
+    """What the containers that share one card take of it at their highest moment."""
 
     memory: Int64s
     cores: Int32s
@@ -77,50 +70,50 @@ class Placement:
     card_rule: Rules
     """`CardRule` per card at the step that failed (or the last one tried)."""
     choices: list[StepChoice] = field(default_factory=list)
+    arrangement: Arrangement = field(default_factory=lambda: Arrangement([]))
     together: Together | None = None
-    """Set when all containers were tried as one, on one card."""
+    """Set when containers were tried as one, on one card: those of the arrangement's group."""
 
     @property
     def fits(self) -> Bools:
         return self.rule == NodeRule.FITS
 
-
-def steps_of(request: Request) -> list[Step]:
-    """All asks, those that stay before those that end, each group in the pod's order."""
-    steps = [
-        Step(position, container.role, ask)
-        for position, container in enumerate(request.containers)
-        for ask in container.asks
-    ]
-    return [step for step in steps if step.role is not Role.INIT] + [
-        step for step in steps if step.role is Role.INIT
-    ]
+    def together_at(self, step: int) -> Together | None:
+        """What is needed of one card for the step and all that share the card with it; None if none does."""
+        return self.together if step in self.arrangement.group else None
 
 
 def place(view: View, request: Request, defaults: Defaults, start: Rules) -> Placement:
     """Try the request on every row whose `start` rule is `FITS`."""
-    steps = steps_of(request)
+    arrangement = arrange(request)
+    steps, group = arrangement.steps, arrangement.group
     placement = Placement(
         rule=start.copy(),
         failed_step=np.zeros(view.height, np.int32),
         card_rule=np.zeros(view.facts.present.shape, np.uint8),
+        arrangement=arrangement,
     )
-    if request.one_card and len(steps) > 1 and all(step.ask.count == 1 for step in steps):
-        _place_on_one_card(view, request, steps, placement, order=request.card_order or defaults.card_order)
-        return placement
     staying = _Working(view.use, shared=True)
     order = request.card_order or defaults.card_order
     scope = request.required_scope if request.required_scope is not TopologyScope.NODE else None
     for number, step in enumerate(steps):
+        if number in group:
+            if number == group.start:
+                within = _within(view, placement, scope)
+                _place_on_one_card(view, staying.use, request, placement, order=order, within=within)
+            if step.role is not Role.INIT and group.stop < len(steps):
+                staying.add(placement.choices[number].choice, placement.choices[number].needs, request)
+            continue
         use = staying.use if step.role is not Role.INIT else _during_init(view, request, placement, step).use
-        held = _own_cards(placement)
-        own = held if step.role is Role.INIT else None
-        within = None if scope is None or held is None else reach_of(view, held, scope)
+        own = _own_cards(placement) if step.role is Role.INIT else None
+        within = _within(view, placement, scope)
         result = _take(view, use, request, step, order=order, own=own, within=within)
         _note(view, placement, number, step, result)
         placement.choices.append(StepChoice(step, result.choice, result.needs, result.rules))
         if step.role is not Role.INIT and number + 1 < len(steps):
             staying.add(result.choice, result.needs, request)
+    if arrangement.several:
+        placement.rule[placement.fits & ~view.nodes.managed] = NodeRule.CARD_PER_CONTAINER
     return placement
 
 
@@ -157,6 +150,12 @@ def _during_init(view: View, request: Request, placement: Placement, step: Step)
         if earlier.step.role is Role.SIDECAR and earlier.step.container < step.container:
             working.add(earlier.choice, earlier.needs, request)
     return working
+
+
+def _within(view: View, placement: Placement, scope: TopologyScope | None) -> Bools | None:
+    """The cards within the required scope of those taken so far; None where there is nothing to be near to."""
+    held = None if scope is None else _own_cards(placement)
+    return None if scope is None or held is None else reach_of(view, held, scope)
 
 
 def _own_cards(placement: Placement) -> Bools | None:
@@ -283,18 +282,20 @@ def _note(view: View, placement: Placement, number: int, step: Step, result: _Ta
 
 
 def _place_on_one_card(
-    view: View, request: Request, steps: list[Step], placement: Placement, *, order: Order
+    view: View, use: CardUse, request: Request, placement: Placement, *, order: Order, within: Bools | None
 ) -> None:
-    """All containers on the same card: it must fit each of them, and all of them together."""
+    """The containers of the group on the same card: it must fit each of them, and all of them together."""
+    group = placement.arrangement.group
+    steps = placement.arrangement.steps[group.start : group.stop]
     mutex = CardOrder.MUTEX in order
     rules = np.zeros(view.facts.present.shape, np.uint8)
     each_needs: list[Needs] = []
     for step in reversed(steps):
-        own_rules, needs = card_rules(view, view.use, step.ask, request, mutex=mutex)
+        own_rules, needs = card_rules(view, use, step.ask, request, mutex=mutex, only=within)
         np.copyto(rules, own_rules, where=own_rules != CardRule.FITS)
         each_needs.insert(0, needs)
     placement.together = memory, cores, slots = _peak(view, steps, each_needs)
-    facts, use = view.facts, view.use
+    facts = view.facts
     passing = rules == CardRule.FITS
     for rule, short in (
         (CardRule.CORES, facts.cores - use.cores < cores),
@@ -305,7 +306,7 @@ def _place_on_one_card(
     needs = Needs(memory, cores)
     keys = order_keys(view, use, needs, order=order, weights=request.weights, numa_first=request.numa_first)
     choice = by_order(rules == CardRule.FITS, None, 1, keys)
-    _note(view, placement, 0, steps[0], _Taken(rules, needs, choice, None))
+    _note(view, placement, group.start, steps[0], _Taken(rules, needs, choice, None))
     placement.choices.extend(
         StepChoice(step, choice, needs, rules) for step, needs in zip(steps, each_needs, strict=True)
     )

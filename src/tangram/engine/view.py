@@ -36,7 +36,7 @@ class View:
     tiers: Interned[tuple[Bytes, ...]]
     models: Interned[CardModel]
     cells: Mapping[CardUuid, tuple[Cell, ...]]
-    """Where each card of the cluster is; more than once if two nodes claim the same card."""
+    """Where each card of the cluster is, by each of its ids; more than once if two nodes claim the same card."""
 
     @property
     def height(self) -> int:
@@ -45,6 +45,10 @@ class View:
     @property
     def width(self) -> int:
         return self.facts.present.shape[1]
+
+    def has_any(self, cards: Iterable[CardUuid]) -> bool:
+        """Whether a node of the cluster, in this view or not, has a card of one of these ids."""
+        return any(uuid in self.cells for uuid in cards)
 
     def where(self, cards: Iterable[CardUuid]) -> Bools:
         """True at every cell of this view that is one of the named cards."""

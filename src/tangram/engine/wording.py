@@ -31,6 +31,11 @@ def node_sentence(verdict: NodeVerdict) -> str:
             return "its kubelet takes no more pods"
         case NodeRule.NO_SUCH_CARDS:
             return f"has {_cards(verdict.have)} of the kind asked, {verdict.need} needed"
+        case NodeRule.CARD_PER_CONTAINER:
+            return (
+                "containers of the pod need different cards, and the plugin of this node reads one list of cards for "
+                "the whole pod; Tangram's agent serves each container"
+            )
         case NodeRule.SCOPE:
             return f"{_cards(verdict.have)} fit, but no {verdict.need} within one {verdict.detail}"
         case NodeRule.CARDS:

@@ -78,6 +78,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     memory_tiers: tuple[Bytes, ...] = ()
     """The only slice sizes the kernel can make without rounding up; empty means any size."""
     bdf: str = ""
+    counted: bool = False
+    """Its node only counts it: the id is made up, and which card a pod gets the plugin there decides."""
 
     @property
     def offered_whole(self) -> bool:

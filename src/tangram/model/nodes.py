@@ -46,3 +46,5 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """Koordinator has a `Device` for it, so koord-scheduler may place pods here and counts what it is told of."""
     minors: dict[CardUuid, int] = {}
     """The number that the `Device` gives a card, of cards whose own number is another."""
+    stand_ins: dict[CardUuid, CardUuid] = {}
+    """Ids that HAMi makes up for cards whose real id is known here, each with that id. Lists of cards may name them."""

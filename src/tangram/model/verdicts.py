@@ -57,6 +57,9 @@ class NodeRule(IntEnum):
     """Tried with the host's processors and memory: its kubelet takes no more pods."""
     HOST_COUNTED = 11
     """Tried with these: its kubelet would refuse the pod for an amount that the node states."""
+    CARD_PER_CONTAINER = 12
+    """Enough cards pass, but the plugin of the node reads one list of cards for the whole pod, and containers of this
+    pod need different cards."""
 
 
 class CardVerdict(msgspec.Struct, frozen=True):

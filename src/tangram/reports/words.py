@@ -29,6 +29,7 @@ _NODE_REASONS = {
     NodeRule.NO_SUCH_CARDS: "too few cards of the kind asked",
     NodeRule.CARDS: "too few cards fit",
     NodeRule.SCOPE: "enough cards fit, but not near enough to each other",
+    NodeRule.CARD_PER_CONTAINER: "containers need different cards, and the plugin there reads one list for the pod",
 }
 _CARD_REASONS = {
     CardRule.MODE: "cards are offered in another way",

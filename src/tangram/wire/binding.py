@@ -151,15 +151,15 @@ def _hami_writes(allocation: Allocation, node: Node, cards: _Cards, now_ns: int)
 def _mthreads_annotations(allocation: Allocation, node: Node, cards: _Cards, now_ns: int) -> dict[str, str]:
     """What Moore Threads' toolkit reads, whoever placed the pod."""
     written = {mthreads.PREDICATE_NODE: str(node.name), mthreads.PREDICATE_TIME: str(now_ns)}
-    for container in allocation.containers:
-        indexes = [
-            cards[share.card].index
-            for share in container.shares
-            if cards[share.card].vendor is Vendor.MTHREADS
-        ]
-        if indexes:
-            # There is one index per pod, so the last container wins; all of them share a card anyway.
-            written[mthreads.GPU_INDEX] = encode_numbers(indexes, mthreads.GPU_INDEX)
+    # There is one list per pod, so it has the cards of all containers; only Tangram's agent tells them apart.
+    indexes = [
+        cards[share.card].index
+        for container in allocation.containers
+        for share in container.shares
+        if cards[share.card].vendor is Vendor.MTHREADS
+    ]
+    if indexes:
+        written[mthreads.GPU_INDEX] = encode_numbers(dict.fromkeys(indexes), mthreads.GPU_INDEX)
     return written
 
 

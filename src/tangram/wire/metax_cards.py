@@ -189,6 +189,7 @@ def _counted_cards(facts: NodeFacts, whole: Counted) -> tuple[Card, ...]:
             product=facts.labels.get(LABEL_PRODUCT, ""),
             slots=1,
             mode=CardMode.WHOLE,
+            counted=True,
             # Which card failed is not said; the ids are made up, so any will do.
             healthy=index < whole.usable,
             health_reason="" if index < whole.usable else f"only {whole.usable} cards are allocatable",

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from tangram.model.cards import Card, CardMode, Vendor
-from tangram.units.ids import CardUuid
+from tangram.units.ids import CardUuid, NodeName
 from tangram.units.memory import SGPU_MEMORY_UNIT, Bytes, from_mib
 from tangram.vendors.mthreads import names
 from tangram.vendors.mthreads.products import CORES_PER_CARD, MOST_SLICES
@@ -43,7 +43,8 @@ def mthreads_cards(facts: NodeFacts, reported: Sequence[Card]) -> tuple[Card, ..
     real = {card.index: card for card in reported}
     sizes = _sliced_memory(facts, sliced)
     cores, cards = facts.counted(names.SGPU_CORE), facts.counted(names.GPU)
-    working = cores.usable // CORES_PER_CARD
+    # A pool need not be a multiple of a card: what counts is how many cards' worth is missing.
+    working = len(sliced) + (cores.usable - cores.announced) // CORES_PER_CARD
     if working < len(sliced) or cards.usable < cards.announced:
         facts.complain(
             "cards-failed", "fewer cards are allocatable than announced, and nobody says which failed"
@@ -58,6 +59,19 @@ def mthreads_cards(facts: NodeFacts, reported: Sequence[Card]) -> tuple[Card, ..
     return tuple(sorted(found, key=lambda card: card.index))
 
 
+def stand_ins_of(node: NodeName, cards: Sequence[Card]) -> dict[CardUuid, CardUuid]:
+    """The ids that HAMi makes up for Moore Threads cards with an id of their own. Where no `Device` or agent tells the
+    real ids, people list the made-up ones, and must find the same cards when it does.
+    """
+    real = {card.uuid for card in cards}
+    return {
+        made_up: card.uuid
+        for card in cards
+        if card.vendor is Vendor.MTHREADS
+        and (made_up := CardUuid(stand_in_id(node, STAND_IN, card.index))) not in real
+    }
+
+
 def _card(facts: NodeFacts, index: int, real: Card | None, memory: Bytes, *, works: bool) -> Card:
     if real is not None:
         return replace(real, memory=memory or real.memory, healthy=real.healthy and works)
@@ -69,6 +83,7 @@ def _card(facts: NodeFacts, index: int, real: Card | None, memory: Bytes, *, wor
         vendor=Vendor.MTHREADS,
         memory=memory,
         cores=CORES_PER_CARD,
+        counted=True,
         healthy=works,
         health_reason="" if works else "fewer cards are allocatable than announced",
     )

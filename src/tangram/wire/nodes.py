@@ -30,7 +30,7 @@ from tangram.wire.koordinator.device import Device
 from tangram.wire.koordinator.names import GPU
 from tangram.wire.metax_cards import metax_cards
 from tangram.wire.metax_topology import LOSSES, SCORES, decode_figures
-from tangram.wire.mthreads_cards import mthreads_cards
+from tangram.wire.mthreads_cards import mthreads_cards, stand_ins_of
 from tangram.wire.node_facts import NodeFacts, read_facts
 from tangram.wire.node_topology import topology_of
 from tangram.wire.nodelock import NODE_LOCK, owner_of, parse_lock
@@ -80,6 +80,7 @@ def read_node(
         managed=INVENTORY in facts.annotations,
         described=device is not None,
         minors=_minors(cards, device),
+        stand_ins=stand_ins_of(facts.name, cards),
     )
     source = _source(manifest) if again and not node.managed else b""
     return NodeReading(node, tuple(facts.problems), _locked_for(facts.annotations), device, source)
@@ -151,7 +152,9 @@ def _announced(facts: NodeFacts, device: Device | None) -> Inventory:
 
 
 def _with_cordons(facts: NodeFacts, cards: tuple[Card, ...]) -> tuple[Card, ...]:
-    cordoned = set(hami.card_ids(facts.annotations.get(hami.CORDONED_CARDS, "")))
+    real = stand_ins_of(facts.name, cards)
+    listed = hami.card_ids(facts.annotations.get(hami.CORDONED_CARDS, ""))
+    cordoned = {real.get(CardUuid(each), CardUuid(each)) for each in listed}
     for unknown in sorted(cordoned - {card.uuid for card in cards}):
         facts.complain(
             "cordon-unknown", f"{hami.CORDONED_CARDS} names {unknown!r:.80}, which is no card of it"

@@ -43,6 +43,7 @@ _NODE_WORDS = {
     NodeRule.NO_SUCH_CARDS: "NodeInsufficientDevice",
     NodeRule.CARDS: "NodeUnfitPod",
     NodeRule.SCOPE: "NodeTopologyScopeMismatch",
+    NodeRule.CARD_PER_CONTAINER: "NodeOneCardListPerPod",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from builders.scheduling import World, metax_cards, node, pod, silence
@@ -12,6 +13,7 @@ from tangram.services.scheduler.filtering import PROMISES_IN_THE_WAY
 from tangram.services.scheduler.outcomes import Answered
 from tangram.services.scheduler.reservations import Times
 from tangram.units.ids import PodUid
+from tangram.wire.extender import read_filter
 
 ALL_OF_A_CARD = {"metax-tech.com/sgpu": 1}
 
@@ -270,10 +272,6 @@ async def test_an_agent_that_is_about_to_stop_gets_no_pods() -> None:
 
 
 async def test_nodes_that_do_not_exist_are_decided_on_what_was_sent_and_nothing_is_promised() -> None:
-    import msgspec  # noqa: PLC0415
-
-    from tangram.wire.extender import read_filter  # noqa: PLC0415
-
     world = World()
     world.create(pod("p"))
     body = {"Pod": world.pods["default", "p"], "Nodes": {"items": [node("template")]}, "NodeNames": None}
@@ -294,3 +292,35 @@ async def test_what_was_bound_is_read_back_as_it_was_promised_so_that_nothing_is
     holding = world.state.ledger.holding(PodUid("uid-p"))
     assert holding is not None
     assert holding.tenant == promised
+
+
+@pytest.mark.parametrize(
+    ("announced", "renamed", "fits"),
+    [
+        pytest.param("metax-tech.com/gpu", {}, True, id="the usual name"),
+        pytest.param(
+            "example.com/card", {"example.com/card": "metax-tech.com/gpu"}, True, id="a name of its own"
+        ),
+        pytest.param(
+            "metax-tech.com/gpu", {"example.com/card": "metax-tech.com/gpu"}, False, id="a former name"
+        ),
+    ],
+)
+async def test_nodes_of_a_template_are_read_under_the_names_that_the_cluster_gives_resources(
+    announced: str, renamed: dict[str, str], *, fits: bool
+) -> None:
+    # An autoscaler sends a node it made of a template: resources under the cluster's names, and no annotation of ours.
+    world = World()
+    world.state.use_names(renamed, None)
+    name = next(iter(renamed), "metax-tech.com/gpu")
+    world.create(pod("p", {name: 1}))
+    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", announced: "8"}
+    template = {
+        "metadata": {"name": "template"},
+        "spec": {},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+    body = {"Pod": world.pods["default", "p"], "Nodes": {"items": [template]}, "NodeNames": None}
+    _, verdict = world.filtering.answer(read_filter(msgspec.json.encode(body)))
+    assert verdict is not None
+    assert (verdict.answered, verdict.node) == (Answered.SIMULATED, "template" if fits else None)

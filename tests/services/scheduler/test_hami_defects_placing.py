@@ -92,7 +92,11 @@ async def test_b13_a_list_of_moore_threads_cards_is_compared_with_their_real_ids
     world.create(pod("p", wish, annotations={"mthreads.ai/use-gpuuuid": "MT-a-2"}))
     assert await world.schedule("p") == "a"
     assert written(world, "p", VGPU).startswith("MT-a-2,")
-    world.create(pod("none", wish, annotations={"mthreads.ai/use-gpuuuid": "a-mthreads-0"}))
+    # The ids that HAMi makes up mean the cards of these numbers still, and an id of no card means none.
+    world.create(pod("old", wish, annotations={"mthreads.ai/use-gpuuuid": "a-mthreads-0"}))
+    assert await world.schedule("old") == "a"
+    assert written(world, "old", VGPU).startswith("MT-a-0,")
+    world.create(pod("none", wish, annotations={"mthreads.ai/use-gpuuuid": "a-mthreads-3"}))
     assert not world.filter("none")["NodeNames"]
 
 

@@ -23,7 +23,6 @@ from tangram.services.scheduler.state import State
 from tangram.units.ids import NodeName, PodUid
 from tangram.wire.errors import WireError
 from tangram.wire.extender import FilterCall, Object, chosen_answer, error_answer, failed_answer
-from tangram.wire.nodes import read_node
 from tangram.wire.queueing import Gang
 
 PROMISES_IN_THE_WAY: Final = "every fitting card is promised to pods that are about to be bound; trying again"
@@ -223,7 +222,7 @@ def _simulated(state: State, call: FilterCall, request: Request) -> Answer:
     """Nodes that do not exist (yet), as an autoscaler asks about: decided on what it sent, and nothing is promised."""
     ledger = Ledger()
     for node in call.nodes or ():
-        ledger.put_node(read_node(node).node)
+        ledger.put_node(state.read_simulated(node))
     outcome = filter_nodes(ledger, request, state.defaults, Candidates(host_checked=True))
     verdict = Verdict(pod=request.pod, answered=Answered.SIMULATED, request=request, node=outcome.node)
     if outcome.node is None:

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from tangram.engine.arrange import arrange
 from tangram.model.pods import Role
 from tangram.model.requests import Request
 from tangram.reports.view_shape import MOST_PODS, WaitingPod
@@ -119,12 +120,14 @@ def _with_asks(pod: WaitingPod, request: Request) -> WaitingPod:
     asks = [(container.role, ask) for container in request.containers for ask in container.asks]
     if not asks:
         return pod
-    staying = [ask.count for role, ask in asks if role is not Role.INIT]
+    steps, group, _ = arrange(request)
+    apart = [step for at, step in enumerate(steps) if at not in group and step.role is not Role.INIT]
+    cards = sum(step.ask.count for step in apart) + (1 if group else 0)
     first = next((ask for role, ask in asks if role is not Role.INIT), asks[0][1])
     return msgspec.structs.replace(
         pod,
         vendor=str(first.vendor),
-        cards=1 if request.one_card else sum(staying) or first.count,
+        cards=cards or first.count,
         memory=first.memory or 0,
         cores=first.cores or 0,
     )

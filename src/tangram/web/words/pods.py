@@ -76,6 +76,10 @@ WORDS: Final[Words] = {
         "cards are not near enough to each other",
         "卡之间的拓扑距离过远",
     ),
+    "pods.word.NodeOneCardListPerPod": (
+        "containers need different cards",
+        "各容器需要不同的卡",
+    ),
     "pods.word.Refused": ("refused", "已拒绝"),
     "pods.word.PromisedToOthers": ("promised to others for now", "暂时预留给其他 Pod"),
     "pods.word.ResourceQuotaNotFit": ("quota used up", "配额不足"),

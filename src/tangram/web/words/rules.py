@@ -25,6 +25,10 @@ _REASONS: Final[Words] = {
         "enough cards fit, but not near enough to each other",
         "满足要求的卡足够，但拓扑距离过远",
     ),
+    "rules.reason.card-per-container": (
+        "containers need different cards, and the plugin there reads one list for the pod",
+        "各容器需要不同的卡，而该节点的插件对整个 Pod 只读取一份卡列表",
+    ),
     "rules.reason.absent": ("not there", "不存在"),
     "rules.reason.vendor": ("cards of another vendor", "卡属于其他厂商"),
     "rules.reason.mode": ("cards are offered in another way", "卡的使用模式不同"),
@@ -62,6 +66,10 @@ _NODES: Final[Words] = {
     ),
     "rules.node.host-pods": ("its kubelet takes no more pods", "kubelet 不再接收新的 Pod"),
     "rules.node.host-counted": ("too little of Koordinator's resources", "节点声明的 Koordinator 资源不足"),
+    "rules.node.card-per-container": (
+        "containers need different cards; its plugin reads one list for the pod",
+        "各容器需要不同的卡，而其插件对整个 Pod 只读取一份卡列表",
+    ),
     "rules.node.no-such-cards": (
         "has {have} cards of the kind asked, {need} needed",
         "有 {have} 张所申请类型的卡，需要 {need} 张",
@@ -243,8 +251,10 @@ _CODES: Final[Words] = {
     "rules.code.compute-defaults-to-whole-card": ("Takes all compute of the card", "将占用整卡算力"),
     "rules.code.memory-defaults-to-whole-card": ("Takes all memory of the card", "将占用整卡显存"),
     "rules.code.no-compute-reserved": ("Reserves no compute", "没有预留算力"),
+    "rules.code.compute-is-a-weight": ("Compute is a weight", "算力只是权重"),
     "rules.code.compute-rounded-up": ("Compute is rounded up", "算力向上取整"),
     "rules.code.memory-rounded-down": ("Memory is rounded down", "显存向下取整"),
+    "rules.code.list-needs-named-cards": ("Some cards have no id to list", "部分卡没有可列出的 ID"),
     "rules.code.listed-in-both": ("In both lists", "同时出现在两个列表中"),
     "rules.code.product-unknown": ("Unknown model", "未知的型号"),
     "rules.code.annotation-without-effect": ("Annotation without effect", "注解不起作用"),

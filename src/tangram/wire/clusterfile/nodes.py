@@ -89,6 +89,8 @@ def _node(fields: Fields, name: NodeName) -> Node:
             _taint(each, f"{fields.at('taints')}[{at}]") for at, each in enumerate(fields.entries("taints"))
         ),
         unschedulable=fields.flag("unschedulable"),
+        # The cards of a file are served as Tangram's agent serves them.
+        managed=True,
     )
 
 

@@ -27,7 +27,7 @@ from tangram.engine.fit import Needs
 from tangram.engine.frag import FragScores, slice_to_move
 from tangram.engine.layout import CardSet
 from tangram.engine.ledger import Ledger
-from tangram.engine.place import Defaults, Step, chosen_as_set, keys_of, least_damage
+from tangram.engine.place import Defaults, chosen_as_set, keys_of, least_damage
 from tangram.engine.topology import TopologyTable
 from tangram.model.allocations import Allocation
 from tangram.model.nodes import Node

@@ -1,4 +1,4 @@
-"""The policy of Moore Threads' sliced cards: read where it is known, set only where one is wanted and nobody is."""
+"""The policy of Moore Threads' sliced cards: read where it is known, set only on idle cards and only where one is wanted."""
 
 import pytest
 

@@ -32,8 +32,8 @@ from tangram.services.gpu_device.card_qos import CardQos
 from tangram.services.gpu_device.card_readings import CardReadings
 from tangram.services.gpu_device.card_watch import CardWatch
 from tangram.services.gpu_device.claims import Claims
-from tangram.services.gpu_device.config_elsewhere import MisplacedConfig
 from tangram.services.gpu_device.compute_policy import ComputePolicies
+from tangram.services.gpu_device.config_elsewhere import MisplacedConfig
 from tangram.services.gpu_device.config_kept import KeptConfig
 from tangram.services.gpu_device.config_maps import ConfigMaps
 from tangram.services.gpu_device.delivery import Delivery

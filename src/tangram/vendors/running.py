@@ -5,6 +5,7 @@ privileged, its annotations may hold words that no rule knows, it may be older t
 An amount that cannot be read counts as all of a card, because counting too little sells a card twice.
 """
 
+from tangram.model.cards import Vendor
 from tangram.model.pods import Pod
 from tangram.model.requests import ContainerAsk, HostAsk, Request
 from tangram.vendors.host import counted_amounts, read_host
@@ -32,15 +33,19 @@ def running_request(pod: Pod, settings: AdmissionSettings = DEFAULT_SETTINGS) ->
         ),
         qos=next((each.qos for each in asking if each.qos is not None), None),
         app_class=next((each.app_class for each in asking if each.app_class is not None), None),
-        one_card=_shares_one_card(asking),
+        one_card=_sharing_one_card(asking),
         host=_host(pod),
         priority=pod.priority,
     )
 
 
-def _shares_one_card(asking: list[RunningReading]) -> bool:
-    """Whether all containers share one card: of two vendors in one pod that cannot hold for both."""
-    return len(asking) == 1 and asking[0].one_card
+def _sharing_one_card(asking: list[RunningReading]) -> Vendor | None:
+    """Whose slices share one card, by the rule of admission: a single container has none to share it with."""
+    for reading in asking:
+        asks = [of_container[0] for of_container in reading.asks if of_container]
+        if reading.one_card and (len(asking) == 1 or len(asks) > 1):
+            return asks[0].vendor
+    return None
 
 
 def _host(pod: Pod) -> HostAsk:

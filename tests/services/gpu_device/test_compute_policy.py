@@ -1,4 +1,4 @@
-"""The policy of Moore Threads' sliced cards: read where it is known, set only on idle cards and only where one is wanted."""
+"""The compute policy of sliced Moore Threads cards: read where known, set only on idle cards that need another one."""
 
 import pytest
 

@@ -21,11 +21,10 @@ app = App(name="peers", help=__doc__)
 
 @app.default
 def run(
-    *,
+    *words: Annotated[str, Parameter(help="Further words for pytest, behind --.", allow_leading_hyphen=True)],
     hami: Annotated[Path | None, Parameter(help="HAMi's scheduler.")] = None,
     koord: Annotated[Path | None, Parameter(help="koord-scheduler.")] = None,
     examples: Annotated[Path | None, Parameter(help="The folder examples of a checkout of HAMi.")] = None,
-    words: Annotated[tuple[str, ...], Parameter(help="Further words for pytest.")] = (),
 ) -> int:
     """Each story on a cluster of its file; the exit status is 0 if all passed."""
     files = zip(PEERS, (hami, koord), strict=True)
@@ -34,8 +33,8 @@ def run(
         raise BedError(f"No scheduler was named.\n{expectation()}")
     for peer, file in named.items():
         found = named_program(peer, file)
-        other = "" if found.lstrip("v").startswith(f"{peer.version}.") else f", expected {peer.version}"
-        sys.stdout.write(f"{peer.name}: {found}{other}\n")
+        other = "" if found.lstrip("v").startswith(f"{peer.version}.") else f"; expected is {peer.version}"
+        sys.stdout.write(f"{peer.name}: {file} says {found}{other}\n")
         os.environ[peer.variable] = str(file.resolve())
     if examples is not None and str(examples).strip(". "):
         if not (examples / "metax").is_dir():

@@ -13,7 +13,7 @@ from e2e.scheduler_kit import SCHEDULER
 from peers.hami import NAME, Hami
 from peers.ours import Ours
 from peers.programs import HAMI
-from peers.world import CORE, GPU, MEMORY, SLICED_CARDS, VGPU, World, asking, exclusive, slice_of
+from peers.world import CORE, GPU, MEMORY, SLICED_CARDS, USE, VGPU, World, asking, exclusive, slice_of
 from testbed.api import path_of
 from testbed.manifests import is_bound
 
@@ -23,6 +23,11 @@ WHOLE = 8
 @pytest.fixture
 def hami_program() -> str:
     return os.environ[HAMI.variable]
+
+
+def on_card(world: World, number: int) -> dict[str, str]:
+    """Words by which both schedulers place a slice on this card, so that others stay idle."""
+    return {USE: metax(world.sliced)[number].uuid}
 
 
 async def all_taken(world: World, scheduler: str, mark: str) -> list[str]:
@@ -61,24 +66,24 @@ async def test_from_hami_to_tangram_and_back_with_pods_running(world: World, ham
     await hami.start()
     # HAMi has placed for a while.
     await world.run(
-        slice_of("h-small", gib=4, cores=10),
-        slice_of("h-large", gib=16, cores=40),
+        slice_of("h-small", gib=4, cores=10, annotations=on_card(world, 0)),
+        slice_of("h-large", gib=16, cores=40, annotations=on_card(world, 1)),
         asking("h-whole", {GPU: 2}),
         asking("h-moore", {VGPU: 1, MEMORY: 32, CORE: 8}),
     )
     # Step 3: ours beside it. Pods name the one or the other.
     await ours.start()
     await world.run(
-        slice_of("t-beside", gib=8, cores=20, scheduler=SCHEDULER),
+        slice_of("t-beside", gib=8, cores=20, scheduler=SCHEDULER, annotations=on_card(world, 0)),
         asking("t-whole", {GPU: 1}, scheduler=SCHEDULER),
-        slice_of("h-beside", gib=8, cores=20),
+        slice_of("h-beside", gib=8, cores=20, annotations=on_card(world, 0)),
         asking("h-whole2", {GPU: 1}),
     )
     await world.sound()
     lives = await world.lives()
     # Step 5: HAMi's webhook and scheduler go. A pod that names its scheduler waits.
     await hami.stop()
-    await world.submit(slice_of("waits", scheduler=NAME))
+    await world.submit(slice_of("waits", scheduler=NAME, annotations=on_card(world, 0)))
     assert not is_bound(await world.cluster.api.get(path_of("Pod", "waits")))
     # Step 6: ours takes the name over.
     await ours.serve(NAME)

@@ -100,7 +100,7 @@ totals over the pod's cards. Beside them stands the vendor's own resource with t
 `metax-tech.com/sgpu` or `mthreads.com/vgpu`, for whole cards of nodes that offer them whole also `metax-tech.com/gpu`
 or `mthreads.com/gpu`. It says whose cards are meant, and makes the kubelet ask for them. Moore Threads' column is for
 cards of 48 GiB; they are cut in sixteenths of compute and in the sizes they have. Codes are those of
-[refusals.md](refusals.md); a pod is told every one that it earns.
+[refusals.md](refusals.md); the answer has each of them.
 """
 
 AFTER_THE_TABLE = """
@@ -126,7 +126,7 @@ DECIDED: Final = {
     " virtual function. Less than a card, and `gpu-memory` in bytes, is refused (`koordinator-mixed-words`), though"
     " koord-scheduler takes it: the kubelet gives whole cards.",
     "`vcore`, `vmemory`, `sgpu-core` and the like beside these words": "Refused (`koordinator-mixed-words`), though"
-    " koord-scheduler takes them: nobody could tell which of the two counts.",
+    " koord-scheduler takes them: it is not clear which of the two counts.",
     "Init containers": "Read and completed like any other, sidecars too. Koordinator's webhook passes over them, and"
     " `koordinator.sh/gpu` in one then fits nowhere.",
     "Two containers that ask for cards": "Refused (`koordinator-several-containers`) where one of them uses these"

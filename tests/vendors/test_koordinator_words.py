@@ -297,7 +297,7 @@ def test_without_a_vendors_resource_nobody_knows_whose_cards(admitted: Answer, w
                 Code.KOORDINATOR_COMBINATION,
                 Code.KOORDINATOR_UNIT,
             ],
-            id="nobody's cards",
+            id="cards of no vendor",
         ),
         pytest.param(
             {CORE: "150", MEMORY: "16Gi", SGPU: "2"},

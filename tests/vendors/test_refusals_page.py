@@ -158,7 +158,7 @@ INTRODUCTION = """\
 
 When a pod asks for cards in a way that cannot be meant, or can never be met, it is refused before it is scheduled. The
 answer is one sentence for each fault: what was read; what is legal; what to do instead. Every fault of a pod is in the
-answer, of very many the first eight; one that follows from another is not told beside it. What can never be met and is
+answer, of very many the first eight; one that follows from another is left out. What can never be met and is
 not refused is among [the scheduler's limits](scheduler.md#limits).
 
 The codes are stable and their set is closed; sentences may be reworded. Where HAMi or Koordinator has a text of its own

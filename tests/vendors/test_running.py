@@ -153,7 +153,7 @@ def test_both_readings_of_a_pod_that_admission_takes_are_one(
             [(Vendor.MTHREADS, AskKind.SLICE, 2, from_gib(48), 16)],
             id="the same of two cards",
         ),
-        pytest.param({CORE: "50", RATIO: "50"}, [], id="nobody's cards"),
+        pytest.param({CORE: "50", RATIO: "50"}, [], id="cards of no vendor"),
     ],
 )
 def test_what_admission_would_refuse_is_read_by_what_the_kubelet_counted(

@@ -44,7 +44,7 @@ def node_for(resource: str) -> Node:
 
 
 def free_on(ledger: Ledger, resource: str) -> int:
-    """Whole cards that nobody has, or slices that the cards could still give."""
+    """Whole cards that are free, or slices that the cards could still give."""
     vendor, mode = KINDS[resource]
     view, node = ledger.view((ON,)), ledger.node(ON)
     assert node is not None

@@ -105,7 +105,7 @@ class _Room:
 
 
 def _where_room_is(ledger: Ledger, request: Request, node: Node, likely: Collection[CardUuid]) -> Allocation:
-    """Likely cards, then those with the most room: an oversold card takes nobody else."""
+    """Likely cards, then those with the most room: an oversold card takes no other pod."""
     room = _Room(ledger, request, node, likely)
     return Allocation(
         node.name,

@@ -112,7 +112,7 @@ def _admit(pod: Pod, settings: AdmissionSettings) -> Admission:
     request = _request(as_stored, readings, pod_readings)
     if isinstance(request, tuple) or refusals:
         every = refusals + (request if isinstance(request, tuple) else ())
-        # Two vendors find the same fault in words that are nobody's.
+        # Both vendors of a container find the same fault in Koordinator's words.
         return Admission(ours=True, refusals=tuple(dict.fromkeys(every)))
     return Admission(
         ours=True,

@@ -59,9 +59,9 @@ def read_koordinator(
 
 
 def word_faults(container: Container, said: Totals) -> tuple[Refusal, ...]:
-    """Everything that is wrong with the words themselves, whoever's cards they mean.
+    """Everything that is wrong with the words themselves, for cards of either vendor.
 
-    A fault that follows from another is not told beside it: each of them has to be mended.
+    A fault that follows from another is left out: each that is returned has to be corrected.
     """
     return (
         *said.refusals,
@@ -84,13 +84,13 @@ def read_koordinators_whole(
     said = read_koordinator(container, cards)
     if not isinstance(said, tuple) and mixed is None and part is None:
         return said
-    # A part of each of several cards is a part of a card, which is told already.
-    told = () if part is None else (Code.SEVERAL_CARDS_IN_SLICES,)
+    # A part of each of several cards is a part of a card, which `part` says already.
+    covered = () if part is None else (Code.SEVERAL_CARDS_IN_SLICES,)
     faults = said if isinstance(said, tuple) else ()
     return (
         *(() if mixed is None else (mixed,)),
         *(() if part is None else (part,)),
-        *(fault for fault in faults if fault.code not in told),
+        *(fault for fault in faults if fault.code not in covered),
     )
 
 

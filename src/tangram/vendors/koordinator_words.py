@@ -71,7 +71,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     refusals: tuple[Refusal, ...] = ()
     """Why a number cannot be read; it is None then."""
     unread: frozenset[str] = frozenset()
-    """Resources with such a number: they are stated, and nobody knows how much."""
+    """Resources with such a number: they are stated, and how much is not known."""
 
     def states(self, resource: str) -> bool:
         """Whether the container says something with the resource, be it legible or not."""

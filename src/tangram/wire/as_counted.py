@@ -2,7 +2,7 @@
 
 An annotation may be spoilt: by a hand, by a program that mistook one node for another, by a card that is not there any
 more. Believing it would leave the cards that the pod really has for others to buy. So an allocation that does not agree
-with the request is no allocation, and the pod counts as one whose cards nobody named.
+with the request is no allocation, and the pod counts as one without an allocation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pods that run count, whatever admission thinks of them today and in whatever order they are heard of."""
+"""Pods that run count, whatever admission thinks of them today and in whatever order their events arrive."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_guess_makes_way_for_the_pod_whose_card_it_is() -> None:
     assert room(world) == 0
 
 
-def test_a_guess_that_is_in_nobodys_way_stays() -> None:
+def test_a_guess_that_is_in_no_pods_way_stays() -> None:
     world = World(whole_node(3))
     world.create(running("guessed", privileged=True))
     (assumed,) = cards_of(world, "guessed")
@@ -87,7 +87,7 @@ def test_a_pod_whose_card_is_gone_takes_another_until_it_is_back() -> None:
     assert cards_of(world, "runs") == ("GPU-a-1",), "at once: between two events it must not be sold"
 
 
-def test_a_pod_that_was_heard_of_before_its_node_takes_its_card_when_the_node_comes() -> None:
+def test_a_pod_whose_event_came_before_its_node_takes_its_card_when_the_node_comes() -> None:
     world = World()
     world.create(running("runs", privileged=True))
     world.put_node(whole_node(2))

@@ -1,7 +1,7 @@
-"""Running pods whose cards nobody named: each is charged with a guess, because its cards must not be sold again.
+"""Running pods without an allocation that can be believed: each is charged with a guess, so that no card is sold again.
 
 A guess holds until the pod's annotation names cards that can be believed. It moves when its card turns out to belong to
-another pod, or leaves the node: pods are heard of in any order, and the guess of the first may be the card of the next.
+another pod, or leaves the node: pods arrive in any order, and the guess for the first may be the card of the next.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def read_koordinator_words(
     # A pod is read again after admission has completed it.
     complete = all(container.limits.get(resource) == value for resource, value in added.items())
     beside = {names.VGPU, *added} if complete or bare else {names.VGPU}
-    # Where the words cannot be read, whether the plugin's say the same cannot be told.
+    # Where the words cannot be read, the plugin's cannot be compared with them.
     unknown = {names.SGPU_CORE, names.SGPU_MEMORY} if bare else set[str]()
     mixed = mixed_words(container, names.VGPU, names.RESOURCES - beside - unknown)
     other = _plugin_fault(container, added) if bare and not complete else None

@@ -8,7 +8,7 @@ from tangram.model.cards import Vendor
 from tangram.model.pods import Container, Pod
 from tangram.model.requests import Ask, AskKind, Vocabulary
 from tangram.units.memory import Bytes, from_512mib_units
-from tangram.vendors.amounts import counted, counted_cards, names_any
+from tangram.vendors.amounts import LARGEST_MEMORY, counted, counted_cards, names_any
 from tangram.vendors.koordinator_counted import counted_per_card
 from tangram.vendors.mthreads import names
 from tangram.vendors.mthreads.products import CORES_PER_CARD
@@ -49,7 +49,7 @@ def _asks(container: Container, memory_per_card: tuple[int, ...]) -> tuple[Ask, 
         alone = cores is None and units is None
         # A webhook writes the size of the card where all of its memory is meant.
         injected = units in memory_per_card and (len(memory_per_card) == 1 or cores == CORES_PER_CARD)
-        memory = from_512mib_units(units) if units and not injected else None
+        memory = Bytes(min(from_512mib_units(units), LARGEST_MEMORY)) if units and not injected else None
         asks.append(_slice(CORES_PER_CARD if alone else min(cores or 0, CORES_PER_CARD), memory, words))
     elif cards:
         asks.append(_slice(CORES_PER_CARD, None, words, count=cards))

@@ -110,13 +110,15 @@ async def verified(person: Person, node: str, given: int) -> None:
     described = await person.follows("verify", NODE=node)
     assert len(re.findall(rf"^ +{GPU}: +4$", described, re.MULTILINE)) == 2
     assert re.search(rf"^ +{GPU} +{given} +{given}$", described, re.MULTILINE), described
-    for label in ("gpu.installed=true", "gpu.product=MXC500", "driver.ready=true"):
+    for label in ("gpu.installed=true", "gpu.product=C500", "gpu.vfnum=0", "driver.ready=true"):
         assert f"metax-tech.com/{label}" in described
 
 
 async def node_of(cluster: Cluster, name: str) -> str:
-    """Where kube-scheduler puts a pod with two cards, which runs from then on."""
-    await cluster.api.create(pod(name, container(limits={GPU: 2}), scheduler="default-scheduler"))
+    """Where kube-scheduler puts the manual's job, two cards and its nodeSelector, which runs from then on."""
+    job = pod(name, container(limits={GPU: 2}), scheduler="default-scheduler")
+    job["spec"]["nodeSelector"] = {"metax-tech.com/gpu.vfnum": "0", "metax-tech.com/gpu.product": "C500"}
+    await cluster.api.create(job)
     return (await cluster.until_pod(name, is_running))["spec"]["nodeName"]
 
 

@@ -161,6 +161,11 @@ def test_files_that_hold_no_cluster(content: object, expected: str) -> None:
             ["--node-policy", "best"], "--node-policy is 'best': it is binpack, spread or frag", id="node"
         ),
         pytest.param(
+            ["--qos-policy", "fixed"],
+            "--qos-policy is 'fixed': it is best-effort, fixed-share or burst-share; write one of these",
+            id="policy of slices",
+        ),
+        pytest.param(
             ["--node-policy", "bestfit"], "--node-policy is 'bestfit'", id="a yardstick is no policy"
         ),
         pytest.param(

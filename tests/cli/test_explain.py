@@ -204,6 +204,24 @@ def test_policies_on_the_command_line_beat_those_of_the_pod() -> None:
     assert (packed["node_policy"], packed["card_policy"]) == ("spread", ["binpack"])
 
 
+@pytest.mark.parametrize(
+    ("words", "cautioned"),
+    [
+        pytest.param((), True, id="as in HAMi"),
+        pytest.param(("--qos-policy", "best-effort"), True, id="best-effort"),
+        pytest.param(("--qos-policy", "fixed-share"), False, id="fixed-share"),
+    ],
+)
+def test_a_file_is_explained_by_the_policy_that_the_cluster_gives(
+    files: Path, words: tuple[str, ...], *, cautioned: bool
+) -> None:
+    limits = {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "20", "metax-tech.com/vmemory": "4"}
+    (files / "part.yaml").write_text(yaml.safe_dump(pod(limits=limits)))
+    (report,) = explained("-f", "part.yaml", "--cluster", "cluster.yaml", *words)["pods"]
+    codes = [each["code"] for each in report.get("cautions", [])]
+    assert codes == ["compute-not-limited"] * cautioned
+
+
 @pytest.mark.usefixtures("files")
 def test_frag_keeps_room_for_the_demand_it_is_given() -> None:
     Path("demand.yaml").write_text(

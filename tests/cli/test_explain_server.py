@@ -212,6 +212,16 @@ async def test_token_and_namespace_come_from_the_kubeconfig(tmp_path: Path) -> N
             ["p", "--server", "https://h", "--node-policy", "frag"], "are not for --server", id="policy"
         ),
         pytest.param(
+            ["p", "--server", "https://h", "--qos-policy", "fixed-share"],
+            "a pod that exists has its policy",
+            id="a policy for a pod that has one",
+        ),
+        pytest.param(
+            ["-f", "x", "--server", "https://h", "--qos-policy", "fixed-share"],
+            "are not for --server",
+            id="policy of slices",
+        ),
+        pytest.param(
             ["p", "--server", "https://h", "--no-suggestions"], "are not for --server", id="suggestions"
         ),
         pytest.param(

@@ -17,6 +17,7 @@ USER-SUPPLIED VALUES:
 device:
   mthreads:
     enabled: "false"
+    customresources: [mthreads.com/vgpu, example.com/card]
 metaxResourceName: example.com/sgpu
 scheduler:
   replicas: 3
@@ -37,6 +38,7 @@ def test_standard_output_is_a_file_that_helm_takes_with_the_old_name_above_each_
     assert yaml.safe_load(answer.out) == {
         "gpuDevice": {"enabled": False},
         "gpuLabel": {"enabled": False},
+        "devices": {"mthreads": {"enabled": False}},
         "scheduler": {
             "deviceConfig": {"metax": {"resourceVCountName": "example.com/sgpu"}},
             "replicas": 3,
@@ -73,7 +75,8 @@ def test_json_has_values_and_what_became_of_every_one_of_theirs() -> None:
         "metaxResourceName": "mapped",
         "scheduler.replicas": "mapped",
         "scheduler.kubeScheduler.imageTag": "mapped",
-        "device.mthreads.enabled": "not-supported",
+        "device.mthreads.enabled": "mapped",
+        "device.mthreads.customresources": "not-supported",
         "scheduler.patch": "not-needed",
         "resourceName": "not-needed",
         "resourceMem": "not-needed",

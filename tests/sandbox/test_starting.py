@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+import yaml
+from msgspec import structs
 
 from builders.sandboxes import sandbox
 from builders.waiting import LIMIT_S
@@ -26,7 +28,9 @@ from tangram.sandbox.planes import embedded
 from tangram.sandbox.starting import Options, Sandbox
 from tangram.services.scheduler.service import Scheduler
 from tangram.wire.kubelet.checkpoint import CheckpointedAllocation
+from tangram.wire.metax_labels import Choices
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 POD = "/api/v1/namespaces/default/pods"
 CLUSTER: Object = {
     "tangram": "cluster/v1",
@@ -247,3 +251,23 @@ async def _answers(connection: Connection) -> None:
 async def test_its_kubeconfig_is_for_its_administrator(tmp_path: Path) -> None:
     async with running(options(tmp_path, nodes=1)) as box:
         await _answers(from_kubeconfig(box.folder.kubeconfig))
+
+
+async def test_the_manuals_job_runs_where_nodes_are_labelled_as_in_the_manual(tmp_path: Path) -> None:
+    """And the scheduler's own file counts: what is set in a chart can be tried in a sandbox."""
+    own = tmp_path / "scheduler.yaml"
+    own.write_text("tangram: scheduler/v1\nqosPolicy: fixed-share\n")
+    chosen = structs.replace(
+        options(tmp_path / "box"), labels=Choices(short_products=True), scheduler_config=own
+    )
+    job = yaml.safe_load((EXAMPLES / "application-images" / "sample.yaml").read_text("utf-8"))
+    job["spec"]["containers"][0]["command"] = ["sleep", "infinity"]
+    part = whole("part", 1)
+    limits = {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "60", "metax-tech.com/vmemory": "4"}
+    part["spec"]["containers"][0]["resources"] = {"limits": limits}
+    async with running(chosen) as box:
+        await box.api.create(POD, job)
+        (sample,) = await until_running(box.api, ["sample"])
+        assert sample["spec"]["nodeName"] == "first"
+        made = await box.api.create(POD, part)
+        assert made["metadata"]["annotations"]["metax-tech.com/sgpu-qos-policy"] == "fixed-share"

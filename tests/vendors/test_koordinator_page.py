@@ -137,7 +137,8 @@ DECIDED: Final = {
     " (`koordinator-other-vendor`), as by koord-scheduler.",
     "`kubernetes.io/gpu`, `-core`, `-memory`, `-memory-ratio`": "Refused beside cards with the present spelling"
     " (`koordinator-former-name`); only koord-scheduler translates them.",
-    "`metax-tech.com/sgpu-qos-policy`": "`best-effort` where the pod says nothing, and written down; an unknown word is"
+    "`metax-tech.com/sgpu-qos-policy`": "[the cluster's policy](scheduler-config.md#the-policy-of-slices), usually"
+    " `best-effort`, where the pod says nothing, and written down; an unknown word is"
     " refused; a card runs one policy at a time.",
     "A pod that is bound already": "Only what it asks for is read, for counting. Hints and what stands beside were its"
     " own scheduler's to judge.",

@@ -413,7 +413,8 @@ def test_a_slice_above_the_largest_known_is_warned_of(admitted: Answer, card: st
         largest_memory={Vendor.METAX: from_gib(63), Vendor.MTHREADS: from_gib(48)},
         compute_limited=frozenset({Vendor.MTHREADS}),
     )
-    answer = admitted({CORE: "25", MEMORY: "64Gi", card: "1"}, settings=known)
+    notes = {"metax-tech.com/sgpu-qos-policy": "fixed-share"} if card == SGPU else None
+    answer = admitted({CORE: "25", MEMORY: "64Gi", card: "1"}, annotations=notes, settings=known)
     (caution,) = answer.cautions
     assert (caution.code, caution.container) == (CautionCode.MEMORY_ABOVE_LARGEST_CARD, "main")
     assert answer.request is not None
@@ -538,7 +539,8 @@ def test_less_than_a_step_of_a_metax_card_is_refused_in_the_word_that_was_read(
 def test_memory_between_two_steps_of_a_metax_card_is_taken_with_a_caution(
     admitted: Answer, memory: str, told: list[str]
 ) -> None:
-    answer = admitted({CORE: "10", MEMORY: memory, SGPU: "1"})
+    notes = {"metax-tech.com/sgpu-qos-policy": "fixed-share"}
+    answer = admitted({CORE: "10", MEMORY: memory, SGPU: "1"}, annotations=notes)
     assert ask_of(answer).memory is not None
     assert [caution.sentence.partition("128 MiB, ")[2] for caution in answer.cautions] == told
     assert all(

@@ -115,7 +115,7 @@ def test_what_was_meant_is_offered(admitted: Answer) -> None:
 def test_what_is_rarely_meant_is_taken_with_a_caution(
     admitted: Answer, limits: dict[str, str], code: CautionCode
 ) -> None:
-    answer = admitted({SGPU: "1", **limits})
+    answer = admitted({SGPU: "1", **limits}, annotations={QOS: "fixed-share"})
     assert [caution.code for caution in answer.cautions] == [code]
     assert answer.cautions[0].container == "main"
     assert answer.request is not None
@@ -131,7 +131,7 @@ def test_what_is_rarely_meant_is_taken_with_a_caution(
     ],
 )
 def test_what_is_usually_meant_earns_no_caution(admitted: Answer, limits: dict[str, str]) -> None:
-    assert admitted({SGPU: "1", **limits}).cautions == ()
+    assert admitted({SGPU: "1", **limits}, annotations={QOS: "fixed-share"}).cautions == ()
 
 
 @pytest.mark.parametrize("words", [{VCORE: "25", VMEMORY: "64"}, {VCORE: "25", VMEMORY: "64Gi"}])
@@ -140,14 +140,74 @@ def test_memory_above_the_largest_slice_is_warned_of_only_when_that_is_known(
 ) -> None:
     known = AdmissionSettings(largest_memory={Vendor.METAX: from_gib(63)})
     other = AdmissionSettings(largest_memory={Vendor.MTHREADS: from_gib(48)})
-    answer = admitted({SGPU: "1", **words}, settings=known)
+    fixed = {QOS: "fixed-share"}
+    answer = admitted({SGPU: "1", **words}, annotations=fixed, settings=known)
     (caution,) = answer.cautions
     assert (caution.code, caution.container) == (CautionCode.MEMORY_ABOVE_LARGEST_CARD, "main")
     assert "more than 63 GiB" in caution.sentence
     assert answer.request is not None, "the next node may have a larger card"
-    assert admitted({SGPU: "1", **words}).cautions == ()
-    assert admitted({SGPU: "1", **words}, settings=other).cautions == ()
-    assert admitted({SGPU: "1", VCORE: "25", VMEMORY: "63"}, settings=known).cautions == ()
+    assert admitted({SGPU: "1", **words}, annotations=fixed).cautions == ()
+    assert admitted({SGPU: "1", **words}, annotations=fixed, settings=other).cautions == ()
+    legal = {SGPU: "1", VCORE: "25", VMEMORY: "63"}
+    assert admitted(legal, annotations=fixed, settings=known).cautions == ()
+
+
+@pytest.mark.parametrize("count", range(1, 17))
+def test_numbers_of_whole_cards_that_the_manual_advises_against_earn_a_caution(
+    admitted: Answer, count: int
+) -> None:
+    answer = admitted({GPU: str(count)})
+    codes = [caution.code for caution in answer.cautions]
+    assert codes == [CautionCode.CARD_COUNT_FRAGMENTS] * (count in (3, 5, 6, 7))
+    assert answer.request is not None, "it is advice, and the pod is placed"
+
+
+def test_the_caution_about_a_number_of_cards_names_those_beside_it(admitted: Answer) -> None:
+    (said,) = admitted({GPU: "6"}).cautions
+    assert said.container == "main"
+    assert "asks for metax-tech.com/gpu '6'" in said.sentence
+    assert "write 4 or 8 if the job can use that many" in said.sentence
+
+
+PART = {SGPU: "1", VCORE: "60", VMEMORY: "4"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "annotations", "warned"),
+    [
+        pytest.param(PART, {}, True, id="no policy"),
+        pytest.param({SGPU: "1", "koordinator.sh/gpu-core": "60", "koordinator.sh/gpu-memory": "4Gi"}, {}, True,
+                     id="no policy in Koordinator's words"),
+        pytest.param(PART, {QOS: "best-effort"}, False, id="a person chose best-effort"),
+        pytest.param(PART, {QOS: "fixed-share"}, False, id="fixed-share"),
+        pytest.param(PART, {QOS: "burst-share"}, False, id="burst-share"),
+        pytest.param(PART, {CLASS: "online"}, False, id="online pods have no policy"),
+        pytest.param(PART | {VCORE: "100"}, {}, False, id="all compute of the card"),
+        pytest.param({SGPU: "1"}, {}, False, id="a card of its own"),
+        pytest.param({GPU: "2"}, {}, False, id="whole cards"),
+    ],
+)  # fmt: skip
+def test_a_part_of_compute_that_nothing_limits_earns_a_caution(
+    admitted: Answer, limits: dict[str, str], annotations: dict[str, str], *, warned: bool
+) -> None:
+    codes = [caution.code for caution in admitted(limits, annotations=annotations).cautions]
+    assert codes == [CautionCode.COMPUTE_NOT_LIMITED] * warned
+
+
+@pytest.mark.parametrize("policy", list(QosPolicy))
+def test_the_clusters_policy_is_written_onto_a_pod_that_names_none(
+    admitted: Answer, policy: QosPolicy
+) -> None:
+    settings = AdmissionSettings(qos_policy=policy)
+    answer = admitted(PART, settings=settings)
+    assert answer.request is not None
+    assert (answer.request.qos, answer.mutations) == (policy, (SetAnnotation(QOS, policy.value),))
+    assert bool(answer.cautions) == (policy is QosPolicy.BEST_EFFORT)
+    own = admitted(PART, annotations={QOS: "burst-share"}, settings=settings)
+    assert own.request is not None
+    assert (own.request.qos, own.mutations) == (QosPolicy.BURST_SHARE, ())
+    assert admitted(PART, annotations={CLASS: "online"}, settings=settings).mutations == ()
+    assert admitted({GPU: "1"}, settings=settings).mutations == ()
 
 
 # ------------------------------------------------------------------------------------- QoS and class

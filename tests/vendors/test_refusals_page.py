@@ -131,15 +131,21 @@ CAUTIONED: dict[CautionCode, Pod] = {
     CautionCode.COMPUTE_DEFAULTS_TO_WHOLE_CARD: pod({**SGPU, "metax-tech.com/vmemory": "4"}),
     CautionCode.MEMORY_DEFAULTS_TO_WHOLE_CARD: pod({**VGPU, "mthreads.com/sgpu-core": "8"}),
     CautionCode.MEMORY_ABOVE_LARGEST_CARD: pod(
-        {**SGPU, "metax-tech.com/vcore": "25", "metax-tech.com/vmemory": "64"}
+        {**SGPU, "metax-tech.com/vcore": "25", "metax-tech.com/vmemory": "64"},
+        notes={"metax-tech.com/sgpu-qos-policy": "fixed-share"},
     ),
+    CautionCode.COMPUTE_NOT_LIMITED: pod(
+        {**SGPU, "metax-tech.com/vcore": "60", "metax-tech.com/vmemory": "4"}
+    ),
+    CautionCode.CARD_COUNT_FRAGMENTS: pod({"metax-tech.com/gpu": "3"}),
     CautionCode.NO_COMPUTE_RESERVED: pod({**VGPU, "mthreads.com/sgpu-memory": "32"}),
     CautionCode.COMPUTE_IS_A_WEIGHT: pod(
         {**VGPU, "mthreads.com/sgpu-memory": "32", "mthreads.com/sgpu-core": "8"}
     ),
     CautionCode.COMPUTE_ROUNDED_UP: pod({**SLICE, **VGPU}),
     CautionCode.MEMORY_ROUNDED_DOWN: pod(
-        {**SGPU, "metax-tech.com/vcore": "10", "metax-tech.com/vmemory": "200Mi"}
+        {**SGPU, "metax-tech.com/vcore": "10", "metax-tech.com/vmemory": "200Mi"},
+        notes={"metax-tech.com/sgpu-qos-policy": "fixed-share"},
     ),
     CautionCode.LISTED_IN_BOTH: pod(
         SGPU, notes={"metax-tech.com/use-gpuuuid": "GPU-1,GPU-2", "metax-tech.com/nouse-gpuuuid": "GPU-2"}

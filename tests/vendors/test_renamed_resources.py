@@ -84,8 +84,9 @@ def test_a_refusal_speaks_of_the_names_the_person_wrote(limits: dict[str, str], 
 
 
 def test_a_caution_speaks_of_the_names_the_person_wrote() -> None:
-    (caution,) = admit(pod({"corp.example/share": "1", "corp.example/share-core": "30"}), SETTINGS).cautions
-    assert "asks for corp.example/share-core '30'" in caution.sentence
+    cautions = admit(pod({"corp.example/share": "1", "corp.example/share-core": "30"}), SETTINGS).cautions
+    assert len(cautions) == 2
+    assert all("asks for corp.example/share-core '30'" in caution.sentence for caution in cautions)
 
 
 def test_an_annotation_whose_key_begins_like_a_resource_keeps_its_name() -> None:

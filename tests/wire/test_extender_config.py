@@ -2,6 +2,9 @@
 
 import pytest
 
+from tangram.model.cards import Vendor
+from tangram.vendors.mthreads import names as mthreads
+from tangram.vendors.registry import names_of_others
 from tangram.vendors.renaming import usual_names
 from tangram.wire.extender_config import (
     ADVERTISED,
@@ -45,6 +48,11 @@ def test_renamed_resources_stand_under_the_clusters_names() -> None:
     assert sorted(managed(entry)) == sorted({*usual_names()} - {*renamed.values()} | {*renamed})
     assert "corp.example/share" not in ignored(entry)
     assert "corp.example/core" in ignored(entry)
+
+
+def test_pods_for_cards_of_a_vendor_that_is_off_are_not_brought_to_the_extender() -> None:
+    off = names_of_others({Vendor.METAX})
+    assert sorted(managed(extender_entry(URL, left_out=off))) == sorted(usual_names() - mthreads.RESOURCES)
 
 
 def test_an_extender_elsewhere_is_reached_with_a_certificate() -> None:

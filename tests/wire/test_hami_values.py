@@ -113,6 +113,8 @@ CARRIED = [
     ("scheduler.nodeLockExpire", "10m", "scheduler.config.nodeLockSeconds", 600),
     ("scheduler.nodeSelector", {"pool": "system"}, "scheduler.nodeSelector", {"pool": "system"}),
     ("scheduler.tolerations", [{"operator": "Exists"}], "scheduler.tolerations", [{"operator": "Exists"}]),
+    ("devices.mthreads.enabled", False, "devices.mthreads.enabled", False),
+    ("device.mthreads.enabled", "false", "devices.mthreads.enabled", False),
     ("scheduler.kubeScheduler.enabled", False, "scheduler.kubeScheduler.enabled", False),
     ("scheduler.kubeScheduler.image.tag", "v1.30.1", "scheduler.kubeScheduler.image.tag", "v1.30.1"),
     ("scheduler.kubeScheduler.imageTag", "v1.16.8", "scheduler.kubeScheduler.image.tag", "v1.16.8"),
@@ -320,9 +322,9 @@ def test_an_option_nobody_knows_is_told(word: str) -> None:
 @pytest.mark.parametrize("prefix", ["device", "devices"])
 @pytest.mark.parametrize("word", [False, "false", "False"])
 def test_support_for_moore_threads_is_read_in_both_spellings(prefix: str, word: object) -> None:
-    assert outcomes({prefix: {"mthreads": {"enabled": word}}}) == {
-        f"{prefix}.mthreads.enabled": "not-supported"
-    }
+    document = {prefix: {"mthreads": {"enabled": word}}}
+    assert outcomes(document) == {f"{prefix}.mthreads.enabled": "mapped"}
+    assert said(document) == nested("devices.mthreads.enabled", value=False)
     assert outcomes({prefix: {"mthreads": {"enabled": True}}}) == {}
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from builders.fake_driver import metax_card, mthreads_card
 from builders.simulated import make_driver
+from tangram.model.cards import Vendor
 from tangram.model.devices import Device, DriverMode, SriovState
 from tangram.units.ids import CardUuid, is_label_value
 from tangram.units.memory import Bytes, from_gib
@@ -47,7 +48,8 @@ def test_the_manuals_sample_node() -> None:
 
 def test_a_public_node_of_the_operator() -> None:
     card = c550(mode=DriverMode.CLOUD, sriov=SriovState.FORBIDDEN, driver_version="2.33.0")
-    assert short(label_set([card], on_bus=True)) == {
+    labels = label_set([card], on_bus=True, choices=Choices(driver_mode=DriverMode.CLOUD))
+    assert short(labels) == {
         "gpu.installed": "true",
         "driver.ready": "true",
         "gpu.driver.major": "2",
@@ -69,6 +71,18 @@ def test_who_put_the_driver_there_is_what_the_administrator_says() -> None:
     assert short(label_set([card], on_bus=True))["gpu.driver.mode"] == "native"
     nothing = label_set(None, on_bus=True, choices=Choices(driver_mode=DriverMode.CLOUD))
     assert "gpu.driver.mode" not in short(nothing)
+
+
+@pytest.mark.parametrize("kind", [DriverMode.NATIVE, DriverMode.CLOUD, NA])
+def test_a_hosts_driver_is_native_whichever_kind_it_is(kind: DriverMode) -> None:
+    """An administrator installs the driver that hands out virtual functions too."""
+    assert short(label_set([c550(mode=kind)], on_bus=True))["gpu.driver.mode"] == "native"
+
+
+def test_labels_of_a_vendor_that_is_off_are_left_to_its_own_labeller() -> None:
+    choices = Choices(vendors=frozenset({Vendor.MTHREADS}))
+    assert label_set([c550()], on_bus=True, choices=choices) == {}
+    assert not is_ours(f"{PREFIX}gpu.installed", choices)
 
 
 def test_a_job_of_the_manual_finds_a_c500_that_is_not_virtualised() -> None:
@@ -125,7 +139,8 @@ def test_of_equally_many_the_lowest_card_speaks_whatever_the_order_of_the_list()
 
 def test_what_nobody_can_say_is_left_out() -> None:
     bare = metax_card(0, product="", memory=NA, family="", sliced=NA)
-    assert short(label_set([bare], on_bus=True)) == {"gpu.installed": "true", "driver.ready": "true"}
+    labels = short(label_set([bare], on_bus=True))
+    assert labels == {"gpu.installed": "true", "driver.ready": "true", "gpu.driver.mode": "native"}
 
 
 def test_a_function_whose_card_is_elsewhere_is_a_card_here() -> None:

@@ -311,6 +311,17 @@ def test_of_a_c500_slices_have_less_than_its_memory_which_no_plugin_announces(
 
 
 @pytest.mark.parametrize(
+    ("label", "product"),
+    [("C500", "MXC500"), ("MXC500", "MXC500"), ("c550-pl", "MXC550-PL"), ("X900", "X900"), ("", "")],
+)
+def test_a_label_of_either_spelling_names_one_model(label: str, product: str) -> None:
+    labels = {LABEL: label} if label else {}
+    counted = read_node(node(capacity={WHOLE: "1"}, labels=labels))
+    listed = read_node(node(annotations={LISTING: listing(listed_card(0, model="sgpu"))}, labels=labels))
+    assert [card.product for reading in (counted, listed) for card in reading.node.cards] == [product] * 2
+
+
+@pytest.mark.parametrize(
     ("model", "label", "memory"),
     [
         pytest.param("C500", "", from_gib(63), id="koordlet names the model"),

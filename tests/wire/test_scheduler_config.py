@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tangram.model.cards import QosPolicy, Vendor
 from tangram.model.requests import CardOrder, NodePolicy
 from tangram.wire.errors import WireError
 from tangram.wire.scheduler_config import KEYS, SchedulerConfig, read_scheduler_config
@@ -33,6 +34,8 @@ def test_every_key_has_its_effect() -> None:
         nodePolicy="frag",
         cardPolicy="binpack, numa",
         zoneAware=True,
+        qosPolicy="fixed-share",
+        vendors=["mthreads"],
         schedulerNames=["cards"],
         forceOverwriteDefaultScheduler=False,
         reservationSeconds=30,
@@ -45,6 +48,8 @@ def test_every_key_has_its_effect() -> None:
         node_policy=NodePolicy.FRAG,
         card_order=(CardOrder.BINPACK, CardOrder.NUMA),
         zone_aware=True,
+        qos_policy=QosPolicy.FIXED_SHARE,
+        vendors=(Vendor.MTHREADS,),
         scheduler_names=("cards",),
         overwrite_default_scheduler=False,
         reservation_seconds=30,
@@ -111,6 +116,27 @@ def test_another_document_is_refused(document: object, says: str) -> None:
         pytest.param("cardPolicy", [], "cardPolicy is a list: it is one or several of", id="no-words"),
         pytest.param(
             "cardPolicy", "best", "cardPolicy is 'best': it is one or several of", id="an-unknown-word"
+        ),
+        pytest.param(
+            "qosPolicy",
+            "fixed",
+            "qosPolicy is 'fixed': it is one of best-effort, fixed-share, burst-share; write one of these",
+            id="no-policy-of-slices",
+        ),
+        *(
+            pytest.param(
+                "vendors",
+                value,
+                "it is a list of metax or mthreads, or of both, each once; write for example [metax]",
+                id=name,
+            )
+            for name, value in (
+                ("no-vendor", []),
+                ("a-vendor-without-a-list", "metax"),
+                ("a-vendor-twice", ["metax", "metax"]),
+                ("another-vendor", ["metax", "nvidia"]),
+                ("the-cards-of-traces", ["generic"]),
+            )
         ),
         pytest.param(
             "zoneAware", "yes", "zoneAware is 'yes': it is true or false; write one of these", id="flag"

@@ -18,7 +18,7 @@ from tangram.cli.kubernetes import USUAL_NAMESPACE, objects_in, read_manifests
 from tangram.cli.output import Format, read_format, write_data
 from tangram.cli.pages import show_report
 from tangram.cli.patience import Patience
-from tangram.cli.policies import POD_POLICIES, read_card_order, read_node_policy
+from tangram.cli.policies import POD_POLICIES, read_card_order, read_node_policy, read_qos_policy
 from tangram.cli.screen import Screen, error_console, output_console
 from tangram.reports import shape
 from tangram.wire.clusterfile.fields import nearest
@@ -106,6 +106,14 @@ def explain(
             help="Choose cards by binpack, spread, numa, topology-aware, mutex or a comma list of these.",
         ),
     ] = None,
+    qos_policy: Annotated[
+        str | None,
+        Parameter(
+            metavar="POLICY",
+            help="What pods of -f get that name none, as by the cluster's qosPolicy: best-effort, fixed-share or "
+            "burst-share.",
+        ),
+    ] = None,
     demand: Annotated[
         str | None,
         Parameter(
@@ -148,6 +156,7 @@ def explain(
         if node_policy is None
         else read_node_policy(node_policy, "--node-policy", POD_POLICIES),
         card_order=() if card_policy is None else read_card_order(card_policy, "--card-policy"),
+        qos_policy=None if qos_policy is None else read_qos_policy(qos_policy, "--qos-policy"),
         demand=demand,
         suggestions=not no_suggestions,
     )
@@ -183,6 +192,11 @@ def _check_together(wishes: Wishes, cluster: str | None, server: str | None, of_
         raise InputError(
             f"POD {wishes.pod!r:.80} and -f are both given: name a pod that exists, or a file with one that does not."
         )
+    if wishes.qos_policy and not wishes.files:
+        raise InputError(
+            f"--qos-policy is {wishes.qos_policy} and -f is not given: a pod that exists has its policy; name a file "
+            "with one that does not exist, or leave --qos-policy out."
+        )
     if server is None:
         if of_server is not None:
             raise InputError(
@@ -193,10 +207,16 @@ def _check_together(wishes: Wishes, cluster: str | None, server: str | None, of_
         raise InputError(
             "--cluster and --server are both given: ask about a file, or ask the running scheduler."
         )
-    if wishes.node_policy or wishes.card_order or wishes.demand or not wishes.suggestions:
+    if (
+        wishes.node_policy
+        or wishes.card_order
+        or wishes.qos_policy
+        or wishes.demand
+        or not wishes.suggestions
+    ):
         raise InputError(
-            "--node-policy, --card-policy, --demand and --no-suggestions are not for --server: the scheduler answers "
-            "by its own policies; leave them out, or leave --server out to try others here."
+            "--node-policy, --card-policy, --qos-policy, --demand and --no-suggestions are not for --server: the "
+            "scheduler answers by its own policies; leave them out, or leave --server out to try others here."
         )
     if not wishes.pod and not wishes.files:
         raise InputError("nothing is asked of --server: name a pod, or manifests with -f.")

@@ -14,6 +14,7 @@ from tangram.cli.patience import Patience
 from tangram.cli.pods import read_pods
 from tangram.engine.demand import Demand, demand_from, shape_of
 from tangram.engine.frag import FragScores
+from tangram.model.cards import QosPolicy
 from tangram.model.pods import Pod, PodRef
 from tangram.model.refusals import Caution
 from tangram.model.requests import CardOrder, NodePolicy
@@ -37,6 +38,8 @@ class Wishes(NamedTuple):
     namespace: str | None = None
     """Of the pod, and of manifests that say none; without pod and file, only pods that wait there."""
     node_policy: NodePolicy | None = None
+    qos_policy: QosPolicy | None = None
+    """What pods of files get that name none; None for HAMi's usual one."""
     card_order: tuple[CardOrder, ...] = ()
     demand: str | None = None
     suggestions: bool = True
@@ -92,12 +95,13 @@ def _is(ref: PodRef, name: str, namespace: str) -> bool:
 
 def _asked(cluster: Cluster, wishes: Wishes, namespace: str, patience: Patience) -> list[Asked]:
     if wishes.files:
+        settings = cluster.settings
+        if wishes.qos_policy is not None:
+            settings = msgspec.structs.replace(settings, qos_policy=wishes.qos_policy)
         return [
             each
             for path in wishes.files
-            for each in read_pods(
-                path, "-f", cluster.settings, cluster.vendors, patience, namespace=namespace
-            )
+            for each in read_pods(path, "-f", settings, cluster.vendors, patience, namespace=namespace)
         ]
     waiting = [asked_of_waiting(pod, cluster) for pod in cluster.waiting_pods]
     waiting += [(each.pod, Admission(ours=True, request=each), ()) for each in cluster.waiting_requests]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tangram.cli.failures import InputError
+from tangram.model.cards import QosPolicy
 from tangram.model.requests import CardOrder, NodePolicy
 from tangram.vendors.wording import either
 
@@ -16,6 +17,13 @@ def read_node_policy(word: str, option: str, legal: tuple[NodePolicy, ...]) -> N
     if found is None:
         raise InputError(f"{option} is {word!r:.80}: it is {either(legal)}; write one of these.")
     return found
+
+
+def read_qos_policy(word: str, option: str) -> QosPolicy:
+    """The policy of that name for slices of MetaX cards."""
+    if word not in tuple(QosPolicy):
+        raise InputError(f"{option} is {word!r:.80}: it is {either(QosPolicy)}; write one of these.")
+    return QosPolicy(word)
 
 
 def read_card_order(text: str, option: str) -> tuple[CardOrder, ...]:

@@ -14,6 +14,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 import tangram
+from tangram.cli.agents.options import read_short_products
 from tangram.cli.documents import read_documents
 from tangram.cli.failures import InputError
 from tangram.cli.files import read_source
@@ -36,6 +37,7 @@ from tangram.sandbox.scenarios.stage import Scenario, ScenarioFailed
 from tangram.sandbox.starting import Options, Sandbox, sandbox_in
 from tangram.wire.clusterfile.reading import is_short_file
 from tangram.wire.errors import WireError
+from tangram.wire.metax_labels import Choices
 
 USUAL_FOLDER: Final = Path(".sandbox")
 USUAL_PORT: Final = 16443
@@ -74,6 +76,21 @@ def sandbox(
             help=f"Of the dashboard; 0 takes any that is free. {DASHBOARD_PORT} if that is free.",
         ),
     ] = None,
+    scheduler_config: Annotated[
+        Path | None,
+        Parameter(
+            metavar="FILE",
+            show_default=False,
+            help="The scheduler's own file, followed as it changes (docs/scheduler-config.md).",
+        ),
+    ] = None,
+    product_names: Annotated[
+        str,
+        Parameter(
+            metavar="SPELLING",
+            help="How nodes' labels spell products: library (MXC500), or short (C500) as in MetaX's manual.",
+        ),
+    ] = "library",
     real: Annotated[
         bool, Parameter(negative="", help="On real components of Kubernetes (make testbed builds them).")
     ] = False,
@@ -98,6 +115,8 @@ def sandbox(
         port=port,
         machines=_machines(cluster, story),
         real=real,
+        scheduler_config=scheduler_config,
+        labels=Choices(short_products=read_short_products(product_names)),
     )
     _allow_many_files()
     try:

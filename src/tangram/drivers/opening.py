@@ -15,11 +15,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from tangram.drivers.chosen_vendors import ChosenVendors
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.joined import JoinedDriver
 from tangram.drivers.protocol import Driver
 from tangram.drivers.ways import METAX_WAYS, MTHREADS_WAYS, SYSFS, WAYS, Conditions, Way
-from tangram.model.cards import Vendor
+from tangram.model.cards import SERVED, Vendor
 
 AUTO: Final = "auto"
 FORMS: Final = (AUTO, *(form for way in WAYS for form in way.forms))
@@ -31,11 +32,16 @@ OnTry = Callable[[str], None]
 
 
 def open_driver(text: str, on_try: OnTry = lambda _: None, conditions: Conditions = _USUAL) -> Driver:
-    """The driver of that name.
+    """The driver of that name, showing the cards of the vendors that count.
 
     Raises `DriverError`: `invalid` for a text that names no driver, `no-library` or `no-driver` when there is nothing
     to reach.
     """
+    driver = _open(text, on_try, conditions)
+    return driver if conditions.vendors >= frozenset(SERVED) else ChosenVendors(driver, conditions.vendors)
+
+
+def _open(text: str, on_try: OnTry, conditions: Conditions) -> Driver:
     if text.strip() == AUTO:
         return _automatic(on_try, conditions)
     name, colon, rest = text.strip().partition(":")
@@ -60,6 +66,8 @@ def _automatic(on_try: OnTry, conditions: Conditions) -> Driver:
     idle: list[Driver] = []
     doubts: dict[Vendor, str] = {}
     for vendor, ways in ((Vendor.METAX, METAX_WAYS), (Vendor.MTHREADS, MTHREADS_WAYS)):
+        if vendor not in conditions.vendors:
+            continue
         driver, places, without_cards = _first_working(ways, on_try, conditions, remarks)
         if driver is not None:
             found.append(driver)

@@ -16,7 +16,7 @@ import msgspec
 from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.pid_namespace import sees_every_process
 from tangram.drivers.protocol import Driver
-from tangram.model.cards import Vendor
+from tangram.model.cards import SERVED, Vendor
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +31,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     doubts: Mapping[Vendor, str] = {}
     """Of each vendor whose own software answers, why a card that it does not list is not usable: the kernel's view
     alone must not call it so."""
+    vendors: frozenset[Vendor] = frozenset(SERVED)
+    """Whose cards count."""
 
     def at(self, path: str) -> Path:
         return self.root / path.lstrip("/")

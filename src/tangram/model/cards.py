@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,10 @@ class Vendor(StrEnum):
     METAX = "metax"
     MTHREADS = "mthreads"
     GENERIC = "generic"
+
+
+SERVED: Final = (Vendor.METAX, Vendor.MTHREADS)
+"""The vendors whose cards are offered, labelled and placed unless a cluster switches one of them off."""
 
 
 class CardMode(StrEnum):

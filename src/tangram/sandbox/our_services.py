@@ -62,6 +62,8 @@ async def start_scheduler(
     connection: Connection,
     pair: PairOnDisk,
     client_authority: Path,
+    *,
+    config: Path | None = None,
 ) -> tuple[Scheduler, str]:
     """Serve extender, webhook and explain over HTTPS until the stack unwinds; the scheduler and where it answers."""
     port = free_port()
@@ -75,6 +77,7 @@ async def start_scheduler(
         client_authority=client_authority,
         account=service_account(accounts.NAMESPACE, accounts.SCHEDULER),
         agents=(service_account(accounts.NAMESPACE, accounts.AGENT),),
+        config=config,
     )
     api = await stack.enter_async_context(Api(connection, agent=COMPONENT))
     scheduler = Scheduler(settings, api)

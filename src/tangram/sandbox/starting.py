@@ -43,6 +43,7 @@ from tangram.sandbox.prometheus_file import prometheus_text
 from tangram.sandbox.real import real
 from tangram.services.scheduler.service import Scheduler
 from tangram.services.scheduler.settings import TANGRAM_NAME
+from tangram.wire.metax_labels import Choices
 
 READY_S: Final = 30.0
 SILENCE_S: Final = 40.0
@@ -63,6 +64,10 @@ class Options(Struct, frozen=True, kw_only=True):
     machines: tuple[MachineDescription, ...]
     real: bool = False
     """On real components of Kubernetes instead of ours."""
+    scheduler_config: Path | None = None
+    """The scheduler's own file, followed as it changes."""
+    labels: Choices = Choices()
+    """How nodes are labelled."""
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
@@ -115,6 +120,7 @@ async def _start(
         await accounts.connection_as(api, accounts.SCHEDULER),
         serving,
         client.authority,
+        config=options.scheduler_config,
     )
     await webhooks.register(api, url, served.authority)
     aware = await start_aware(stack, await accounts.connection_as(api, accounts.AWARE))
@@ -126,6 +132,7 @@ async def _start(
         folder=_nodes(options, folder),
         certificate=plane.kubelets,
         silence=_silence(options),
+        labels=options.labels,
     )
     stack.push_async_callback(machines.stop)
     if options.keep:

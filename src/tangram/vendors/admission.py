@@ -5,7 +5,7 @@ resources ends with asks or with refusals. It never ends with neither: a request
 dropped becomes a pod that runs without its card.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -23,7 +23,7 @@ from tangram.vendors.host import read_host
 from tangram.vendors.names import KOORDINATOR_RESOURCES
 from tangram.vendors.policies import read_policies
 from tangram.vendors.protocol import Mutation, PodReading, Reading, SetAnnotation, VendorRules
-from tangram.vendors.registry import rules_for_all
+from tangram.vendors.registry import names_of_others, rules_for_all
 from tangram.vendors.renaming import (
     abandoned_names,
     mutations_with_own_names,
@@ -79,7 +79,7 @@ def admit(pod: Pod, settings: AdmissionSettings = DEFAULT_SETTINGS) -> Admission
 def _admit(pod: Pod, settings: AdmissionSettings) -> Admission:
     vendors = rules_for_all(settings)
     bound = pod.node_name is not None
-    if not any(_is_ours(container, vendors) for container in pod.containers):
+    if not any(_is_ours(container, vendors, settings.vendors) for container in pod.containers):
         return Admission(ours=False, refusals=(*pod.problems, *_no_containers(pod)))
     too_many = crowded(len(pod.containers))
     if too_many:
@@ -122,11 +122,12 @@ def _admit(pod: Pod, settings: AdmissionSettings) -> Admission:
     )
 
 
-def _is_ours(container: Container, vendors: Iterable[VendorRules]) -> bool:
+def _is_ours(container: Container, vendors: Iterable[VendorRules], served: Collection[Vendor]) -> bool:
     """Whether the container names a resource that somebody here must answer for."""
-    return names_any(container, KOORDINATOR_RESOURCES) or any(
-        names_any(container, rules.resource_names) for rules in vendors
-    )
+    if any(names_any(container, rules.resource_names) for rules in vendors):
+        return True
+    # Koordinator's words speak of the cards of whichever vendor stands beside them.
+    return names_any(container, KOORDINATOR_RESOURCES) and not names_any(container, names_of_others(served))
 
 
 def _read(rules: VendorRules, pod: Pod, container: Container) -> Reading:

@@ -3,7 +3,9 @@
 A new vendor is one folder and one line here.
 """
 
-from tangram.model.cards import Vendor
+from collections.abc import Collection
+
+from tangram.model.cards import SERVED, Vendor
 from tangram.vendors.generic import GenericRules
 from tangram.vendors.metax.rules import MetaxRules
 from tangram.vendors.mthreads.rules import MthreadsRules
@@ -16,7 +18,7 @@ def rules_for(vendor: Vendor, settings: AdmissionSettings = DEFAULT_SETTINGS) ->
     largest = settings.largest_memory.get(vendor)
     match vendor:
         case Vendor.METAX:
-            return MetaxRules(largest)
+            return MetaxRules(largest, settings.qos_policy)
         case Vendor.MTHREADS:
             limited = vendor in settings.compute_limited
             return MthreadsRules(
@@ -29,6 +31,12 @@ def rules_for(vendor: Vendor, settings: AdmissionSettings = DEFAULT_SETTINGS) ->
             return GenericRules()
 
 
+def names_of_others(served: Collection[Vendor]) -> frozenset[str]:
+    """The resources of the vendors that a cluster has switched off."""
+    off = [vendor for vendor in SERVED if vendor not in served]
+    return frozenset(name for vendor in off for name in rules_for(vendor).resource_names)
+
+
 def rules_for_all(settings: AdmissionSettings = DEFAULT_SETTINGS) -> tuple[VendorRules, ...]:
-    """The rules of every vendor whose words a pod can use."""
-    return tuple(rules_for(vendor, settings) for vendor in (Vendor.METAX, Vendor.MTHREADS))
+    """The rules of every vendor whose words a pod can use in this cluster."""
+    return tuple(rules_for(vendor, settings) for vendor in SERVED if vendor in settings.vendors)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tangram.model.cards import Card, QosPolicy, Vendor
+from tangram.model.cards import SERVED, Card, QosPolicy, Vendor
 from tangram.units.memory import Bytes
 
 
@@ -34,6 +34,15 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     renamed: dict[str, str] = {}
     """From this cluster's own name of a resource to the usual one, for those that are not called as usual."""
+
+    qos_policy: QosPolicy = QosPolicy.BEST_EFFORT
+    """What a new pod with MetaX slices gets that names no policy. It is written onto the pod, because the pod is all
+    that the scheduler and the node's agent read later: a stored pod without the annotation has HAMi's usual policy,
+    whatever the cluster's is by now."""
+
+    vendors: frozenset[Vendor] = frozenset(SERVED)
+    """Whose resources are this cluster's business. A pod that asks for cards of another vendor is let through as it
+    came, and another scheduler places it."""
 
     def __post_init__(self) -> None:
         if not self.mthreads_memory_per_card or min(self.mthreads_memory_per_card) < 1:

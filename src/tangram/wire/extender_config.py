@@ -75,9 +75,12 @@ def extender_entry(
     *,
     advertised: Collection[str] = ADVERTISED,
     renamed: Renamed = NOTHING_RENAMED,
+    left_out: Collection[str] = (),
     files: ClientFiles | None = None,
 ) -> Object:
-    """Our entry under `extenders`. `files` are for an extender that is reached from outside its own pod."""
+    """Our entry under `extenders`. `files` are for an extender that is reached from outside its own pod; `left_out` are
+    resources whose pods are not brought to us.
+    """
     entry: Object = {
         "urlPrefix": url,
         "filterVerb": "filter",
@@ -90,6 +93,7 @@ def extender_entry(
         "managedResources": [
             {"name": own_name(name, renamed), "ignoredByScheduler": name not in advertised}
             for name in MANAGED
+            if name not in left_out
         ],
     }
     if files is not None:

@@ -113,7 +113,7 @@ def _card(facts: NodeFacts, index: int, listed: ListedCard, mode: CardMode) -> C
         index=index,
         vendor=Vendor.METAX,
         memory=from_mib(listed.total_vram_mib),
-        product=facts.labels.get(LABEL_PRODUCT, "") if listed.model in _MODES else listed.model,
+        product=_labelled_product(facts) if listed.model in _MODES else listed.model,
         cores=listed.total_compute,
         slots=1 if mode is CardMode.WHOLE else listed.total_dev_count,
         mode=mode,
@@ -186,7 +186,7 @@ def _counted_cards(facts: NodeFacts, whole: Counted) -> tuple[Card, ...]:
             index=index,
             vendor=Vendor.METAX,
             memory=memory,
-            product=facts.labels.get(LABEL_PRODUCT, ""),
+            product=_labelled_product(facts),
             slots=1,
             mode=CardMode.WHOLE,
             counted=True,
@@ -196,6 +196,15 @@ def _counted_cards(facts: NodeFacts, whole: Counted) -> tuple[Card, ...]:
         )
         for index in range(whole.announced)
     )
+
+
+def _labelled_product(facts: NodeFacts) -> str:
+    """The label's product as the library spells it, so that cards of one model are of one model in a cluster whose
+    labels have both spellings. One that is not known stays as it is written.
+    """
+    written = facts.labels.get(LABEL_PRODUCT, "")
+    known = CATALOGUE.find(written)
+    return written if known is None else known.name
 
 
 def _labelled_memory(facts: NodeFacts) -> Bytes:

@@ -3,12 +3,14 @@
 A node has one set of labels and may have cards of two models. The labels speak of the model that most of its cards
 are, and of equally many the one of the lowest card, so that they describe cards that exist rather than a mixture.
 
-The manual writes `C500`, newer releases of the vendor write `MXC500`, as their library does. The library's spelling is
-the usual one here: every other tool of the node prints it, and a node labelled by the vendor carries it today.
+The manual writes `C500`, newer releases of the vendor write `MXC500`, as their library does. A label holds one value,
+so a cluster has one spelling: the charts with the vendor's names choose the manual's, everything else the library's,
+which every other tool of the node prints.
 
-`gpu.driver.mode` says who put the driver there: the host's administrator, or the cluster's own components. No driver
-tells that about itself. Unless somebody says, the label follows the kind of driver: `cloud` for the one that hands out
-virtual functions, `native` for the plain one.
+`gpu.driver.mode` says who put the driver there: the host's administrator (`native`), or the cluster's own components
+(`cloud`). No driver tells that about itself, and its kind does not either: an administrator installs the one that hands
+out virtual functions too. Where a driver-manager runs it knows, and writes the label; where none runs the driver can
+only be the host's.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from tangram.model.cards import Vendor
+from tangram.model.cards import SERVED, Vendor
 from tangram.model.devices import Device, DriverMode
 from tangram.vendors.metax.products import CATALOGUE
 from tangram.wire.metax_cards import LABEL_MEMORY, LABEL_PRODUCT, LABEL_VIRTUAL_FUNCTIONS
@@ -64,10 +66,13 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
 
     short_products: bool = False
     """`C500` instead of `MXC500`."""
-    driver_mode: DriverMode | None = None
-    """Who put the driver there, where that is known."""
+    driver_mode: DriverMode = DriverMode.NATIVE
+    """Who put the driver there."""
     driver_elsewhere: bool = False
     """Somebody else says whether the driver is ready and who put it there; those labels are left alone."""
+    vendors: frozenset[Vendor] = frozenset(SERVED)
+    """Whose cards count. Labels of MetaX's words are left alone where MetaX is not among them: its own labeller may
+    write them."""
 
 
 _USUAL: Final = Choices()
@@ -75,6 +80,8 @@ _USUAL: Final = Choices()
 
 def is_ours(key: str, choices: Choices = _USUAL) -> bool:
     """Whether a label is one that we may change or remove."""
+    if Vendor.METAX not in choices.vendors:
+        return False
     return key in OURS and not (choices.driver_elsewhere and key in DRIVER_OWNER)
 
 
@@ -97,7 +104,7 @@ def _all_labels(cards: Sequence[Device], *, on_bus: bool, choices: Choices) -> d
     alike = [card for card in cards if card.product == product]
     functions = commonest(card.virtual_functions for card in alike)
     described = {
-        DRIVER_MODE: choices.driver_mode or commonest(card.mode for card in alike) or "",
+        DRIVER_MODE: choices.driver_mode,
         FAMILY: legal_value(commonest(card.family for card in alike) or ""),
         LABEL_MEMORY: memory_value(commonest(card.memory for card in alike)),
         LABEL_PRODUCT: legal_value(CATALOGUE.unbranded(product) if choices.short_products else product),

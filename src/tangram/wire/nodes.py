@@ -7,13 +7,13 @@ not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from tangram.model.cards import Card, Vendor
+from tangram.model.cards import SERVED, Card, Vendor
 from tangram.model.counted import COUNTED, Stated
 from tangram.model.nodes import HostCapacity, Node, Taint
 from tangram.model.pods import PodRef
@@ -28,7 +28,7 @@ from tangram.wire.inventory import INVENTORY, Inventory, decode_inventory
 from tangram.wire.koordinator.cards import cards_of
 from tangram.wire.koordinator.device import Device
 from tangram.wire.koordinator.names import GPU
-from tangram.wire.metax_cards import metax_cards
+from tangram.wire.metax_cards import MetaxCards, metax_cards
 from tangram.wire.metax_topology import LOSSES, SCORES, decode_figures
 from tangram.wire.mthreads_cards import mthreads_cards, stand_ins_of
 from tangram.wire.node_facts import NodeFacts, read_facts
@@ -57,14 +57,16 @@ def read_node(
     renamed: Renamed = NOTHING_RENAMED,
     *,
     again: bool = False,
+    vendors: Collection[Vendor] = SERVED,
 ) -> NodeReading:
     """The node an API object describes, with the cards of its `Device` if it has one. Never raises.
 
-    With `again` it can be read again by `with_device`.
+    With `again` it can be read again by `with_device`. What is announced of cards of vendors that are not among
+    `vendors` is not read; where our agent reports, an option of the agent has left them out.
     """
     facts = read_facts(manifest, renamed)
     spec = loose.members(manifest.get("spec"))
-    inventory = _inventory(facts) if INVENTORY in facts.annotations else _announced(facts, device)
+    inventory = _inventory(facts) if INVENTORY in facts.annotations else _announced(facts, device, vendors)
     cards = _with_cordons(facts, inventory.cards)
     if facts.annotations.get(AGENT) == STOPPING:
         cards = tuple(replace(card, healthy=False, health_reason=_AGENT_STOPS) for card in cards)
@@ -87,7 +89,10 @@ def read_node(
 
 
 def with_device(
-    reading: NodeReading, device: Device | None, renamed: Renamed = NOTHING_RENAMED
+    reading: NodeReading,
+    device: Device | None,
+    renamed: Renamed = NOTHING_RENAMED,
+    vendors: Collection[Vendor] = SERVED,
 ) -> NodeReading:
     """The same node with another `Device`, or without one. Only for what was read to be read again."""
     if reading.node.managed:
@@ -95,7 +100,7 @@ def with_device(
         cards = reading.node.cards
         node = replace(reading.node, described=device is not None, minors=_minors(cards, device))
         return replace(reading, node=node, device=device)
-    found = read_node(msgspec.json.decode(reading.source), device, renamed)
+    found = read_node(msgspec.json.decode(reading.source), device, renamed, vendors=vendors)
     return replace(found, source=reading.source)
 
 
@@ -139,13 +144,16 @@ def _inventory(facts: NodeFacts) -> Inventory:
         return Inventory(())
 
 
-def _announced(facts: NodeFacts, device: Device | None) -> Inventory:
+def _announced(facts: NodeFacts, device: Device | None, vendors: Collection[Vendor]) -> Inventory:
     reported: tuple[Card, ...] = ()
     if device is not None:
         reported, problems = cards_of(device)
         facts.problems.extend(problems)
-    metax = metax_cards(facts, [card for card in reported if card.vendor is Vendor.METAX])
-    mthreads = mthreads_cards(facts, [card for card in reported if card.vendor is Vendor.MTHREADS])
+    metax, mthreads = MetaxCards(), ()
+    if Vendor.METAX in vendors:
+        metax = metax_cards(facts, [card for card in reported if card.vendor is Vendor.METAX])
+    if Vendor.MTHREADS in vendors:
+        mthreads = mthreads_cards(facts, [card for card in reported if card.vendor is Vendor.MTHREADS])
     cards = metax.cards + mthreads
     topology: Topology | None = topology_of(facts, cards, metax.zones, device)
     return Inventory(cards, topology)

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from tangram.model.cards import SERVED, QosPolicy, Vendor
 from tangram.model.requests import CardOrder, NodePolicy
 from tangram.wire import loose
 from tangram.wire.errors import WireError, shown
@@ -38,6 +39,10 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     card_order: tuple[CardOrder, ...] = (CardOrder.SPREAD,)
     zone_aware: bool | None = None
     """`None`: what HAMi's device configuration says."""
+    qos_policy: QosPolicy = QosPolicy.BEST_EFFORT
+    """Written onto new pods with MetaX slices that name none."""
+    vendors: tuple[Vendor, ...] = SERVED
+    """Whose cards are this scheduler's business."""
     scheduler_names: tuple[str, ...] = (OWN_NAME, HAMI_NAME)
     """Whose pods are placed, beside the names on the command line."""
     overwrite_default_scheduler: bool = True
@@ -100,6 +105,20 @@ def _card_policy(key: str, value: object) -> tuple[CardOrder, ...]:
     return tuple(map(CardOrder, order))
 
 
+def _qos_policy(key: str, value: object) -> QosPolicy:
+    if value not in tuple(QosPolicy):
+        raise _refused(key, value, f"it is one of {', '.join(QosPolicy)}", "one of these")
+    return QosPolicy(loose.text(value))
+
+
+def _vendors(key: str, value: object) -> tuple[Vendor, ...]:
+    found = [loose.text(each) for each in loose.elements(value)] if loose.is_list(value) else []
+    if not found or any(each not in SERVED for each in found) or len(set(found)) < len(found):
+        legal = f"it is a list of {' or '.join(SERVED)}, or of both, each once"
+        raise _refused(key, value, legal, f"for example [{SERVED[0]}]")
+    return tuple(vendor for vendor in SERVED if vendor in found)
+
+
 def _flag(key: str, value: object) -> bool:
     found = loose.flag(value)
     if found is None:
@@ -148,6 +167,8 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str, object], object]]]] = {
     "nodePolicy": ("node_policy", _node_policy),
     "cardPolicy": ("card_order", _card_policy),
     "zoneAware": ("zone_aware", _flag),
+    "qosPolicy": ("qos_policy", _qos_policy),
+    "vendors": ("vendors", _vendors),
     "schedulerNames": ("scheduler_names", _scheduler_names),
     "forceOverwriteDefaultScheduler": ("overwrite_default_scheduler", _flag),
     "reservationSeconds": ("reservation_seconds", _seconds(5, 3600, 60)),

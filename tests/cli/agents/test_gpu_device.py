@@ -43,6 +43,29 @@ def test_the_namespace_of_the_config_map_reaches_the_agent(
     assert read_launch(launch_text(launch)) == launch
 
 
+@pytest.mark.parametrize(
+    ("words", "vendors"),
+    [
+        pytest.param((), ["metax", "mthreads"], id="usual"),
+        pytest.param(("--vendors", "mthreads"), ["mthreads"], id="one"),
+        pytest.param(("--vendors", "mthreads, metax"), ["mthreads", "metax"], id="both"),
+    ],
+)
+def test_the_agent_is_told_whose_cards_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...], vendors: list[str]
+) -> None:
+    launch = launched(monkeypatch, tmp_path, *words)
+    assert list(launch.vendors) == vendors
+    assert read_launch(launch_text(launch)) == launch
+
+
+@pytest.mark.parametrize("text", ["", "nvidia", "generic", "metax,,mthreads", "metax,metax"])
+def test_vendors_that_are_none_are_refused_with_what_to_write(text: str) -> None:
+    answer = run("gpu-device", "--node-name", "gpu-1", f"--vendors={text}")
+    assert answer.status == 2
+    assert "it is metax or mthreads, or both separated by a comma; write one of these." in answer.err
+
+
 def test_without_one_no_config_map_is_followed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert launched(monkeypatch, tmp_path).settings.config_namespace == ""
 

@@ -113,6 +113,19 @@ async def test_the_environment_names_the_node(
     assert server.labels(NODE)["metax-tech.com/gpu.product"] == "C500"
 
 
+async def test_without_more_words_the_driver_is_the_hosts_and_products_are_the_librarys(
+    server: NodeServer, options: list[str]
+) -> None:
+    assert (await once("--node-name", NODE, *options)).status == 0
+    assert server.labels(NODE)["metax-tech.com/gpu.driver.mode"] == "native"
+    assert server.labels(NODE)["metax-tech.com/gpu.product"] == "MXC500"
+
+
+async def test_cards_of_a_vendor_that_is_off_are_not_labelled(server: NodeServer, options: list[str]) -> None:
+    assert (await once("--node-name", NODE, "--vendors", "mthreads", *options)).status == 0
+    assert server.labels(NODE) == {}
+
+
 async def test_a_machine_without_cards_is_labelled_so(server: NodeServer, options: list[str]) -> None:
     nothing = [*options[:2], "--driver", "sysfs", *options[4:]]
     assert (await once("--node-name", NODE, *nothing)).status == 0
@@ -137,6 +150,11 @@ async def test_a_node_that_is_not_there_is_the_api_servers_answer(options: list[
         (("--node-name", NODE, "--root", "nowhere"), "--root is 'nowhere'"),
         (("--node-name", NODE, "--product-names", "long"), "--product-names is 'long'"),
         (("--node-name", NODE, "--driver-mode", "x"), "--driver-mode is 'x': it is auto, native or cloud"),
+        (
+            ("--node-name", NODE, "--vendors", "nvidia"),
+            "--vendors is 'nvidia': it is metax or mthreads, or both",
+        ),
+        (("--node-name", NODE, "--vendors", "metax,metax"), "--vendors is 'metax,metax'"),
         (("--node-name", NODE, "--driver-labels", "x"), "--driver-labels is 'x': it is own or elsewhere"),
         (
             ("--node-name", NODE, "--driver-labels", "elsewhere", "--driver-mode", "cloud"),

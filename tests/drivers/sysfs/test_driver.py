@@ -127,6 +127,19 @@ def test_a_card_that_offers_virtual_functions_and_has_none_has_them_off(tree: Tr
     assert (device.sriov, device.virtual_functions) == (SriovState.OFF, 0)
 
 
+def test_a_card_that_cannot_be_split_is_split_into_no_functions(tree: Tree) -> None:
+    """As the vendor's library has it: its kernel driver shows no file about them, and the manual's jobs select 0."""
+    tree.card(ONE)
+    (device,) = driver_of(tree).devices()
+    assert (device.sriov, device.virtual_functions) == (SriovState.FORBIDDEN, 0)
+
+
+def test_of_a_function_in_a_virtual_machine_nobody_knows_how_its_card_is_split(tree: Tree) -> None:
+    tree.card(ONE, {**METAX, "device": "0x4019"})
+    (device,) = driver_of(tree).devices()
+    assert (device.product, device.virtual_functions) == ("MXC500 VF", NA)
+
+
 def test_a_card_that_is_not_active_says_why(tree: Tree) -> None:
     tree.card(ONE)
     tree.node(1, "0000:0e:00.0", active="0", inactive_reason="4\nDriver And Vbios Compatibility Check Failed")

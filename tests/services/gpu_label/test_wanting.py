@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders.fake_driver import metax_card
+from builders.fake_driver import metax_card, mthreads_card
 from tangram.model.cards import Vendor
 from tangram.services.gpu_label.looking import Sight
 from tangram.services.gpu_label.wanting import is_ours, wish_for
@@ -41,6 +41,17 @@ def test_a_cordon_takes_every_label_of_ours_and_no_other() -> None:
     node = {"metadata": {"labels": labels}, "spec": {"unschedulable": True}}
     assert wish_for(node, SIGHT).changes == {key: None for key in sorted(labels) if is_ours(key)}
     assert len(wish_for(node, SIGHT).changes) == 3
+
+
+def test_labels_of_a_vendor_that_is_off_stay_if_its_own_labeller_may_have_written_them() -> None:
+    both = Sight(devices=(metax_card(0), mthreads_card(0)))
+    present = {"metadata": {"labels": {**wish_for({}, both).labels}}}
+    without_mthreads = wish_for(present, both, Choices(vendors=frozenset({Vendor.METAX})))
+    ours = [key for key in wish_for({}, both).labels if key.startswith("tangram.dev/mthreads.")]
+    assert without_mthreads.changes == dict.fromkeys(sorted(ours))
+    without_metax = wish_for(present, both, Choices(vendors=frozenset({Vendor.MTHREADS})))
+    assert without_metax.changes == {}
+    assert sorted(without_metax.labels) == sorted(ours)
 
 
 DRIVERS = {"metax-tech.com/driver.ready": "false", "metax-tech.com/gpu.driver.mode": "cloud"}

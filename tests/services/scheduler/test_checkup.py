@@ -20,8 +20,10 @@ from builders.clusters_seen import (
 )
 from tangram.drivers.doctor.findings import Finding, Outcome
 from tangram.kube.api import Api
+from tangram.model.cards import Vendor
 from tangram.services.scheduler.checkup.diagnosis import ClusterDiagnosis, diagnose_cluster
 from tangram.services.scheduler.checkup.seeing import look
+from tangram.vendors.registry import names_of_others
 from tangram.wire.extender_config import extender_entry
 
 Spoil = Callable[[SeenCluster], None]
@@ -170,6 +172,23 @@ def careless_configuration(cluster: SeenCluster) -> None:
         '"percentageOfNodesToScore":100', '"percentageOfNodesToScore":50'
     )
     cluster.lists[CONFIG] = [made]
+
+
+async def test_an_extender_without_a_vendor_that_is_off_lacks_nothing() -> None:
+    off = names_of_others({Vendor.METAX})
+    kept = [each for each in extender_entry("x")["managedResources"] if each["name"] not in off]
+    made = scheduler_config(changes={"managedResources": kept})
+
+    def without_a_word(cluster: SeenCluster) -> None:
+        cluster.lists[CONFIG] = [made]
+
+    def switched_off(cluster: SeenCluster) -> None:
+        own = {"scheduler.yaml": "tangram: scheduler/v1\nvendors: [metax]\n"}
+        cluster.lists[CONFIG] = [{**made, "data": {**made["data"], **own}}]
+
+    warned = [each for each in await findings(without_a_word) if "is not asked about pods" in each.why]
+    assert [each.outcome for each in warned] == [Outcome.WARN]
+    assert [each for each in await findings(switched_off) if each.outcome is not Outcome.OK] == []
 
 
 def gpu_aware_after_us(cluster: SeenCluster) -> None:

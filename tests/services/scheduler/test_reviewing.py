@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.reviews import asking_pod, patch_in, patched, response_in, review_of
-from tangram.model.cards import Vendor
+from tangram.model.cards import QosPolicy, Vendor
 from tangram.model.requests import Request
 from tangram.services.scheduler.reviewing import MOST_SENTENCES, ReviewRules, review
 from tangram.units.memory import from_gib
@@ -395,12 +395,51 @@ def test_b35_who_asks_for_memory_alone_is_told_that_it_takes_the_whole_card() ->
 def test_more_than_the_largest_card_can_slice_is_warned_of_and_taken() -> None:
     rules = ReviewRules(settings=AdmissionSettings(largest_memory={Vendor.METAX: from_gib(63)}))
     pod = asking_pod(
-        {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "50", "metax-tech.com/vmemory": "64"}
+        {"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "50", "metax-tech.com/vmemory": "64"},
+        annotations={QOS: "fixed-share"},
     )
     response = answered(pod, rules)
     assert response["allowed"]
     (told,) = response["warnings"]
     assert "no sliced card here can slice more than 63 GiB" in told
+
+
+def test_a_part_of_compute_without_a_policy_is_warned_of_and_the_clusters_policy_is_written() -> None:
+    response = answered(asking_pod(SLICE))
+    (told,) = response["warnings"]
+    assert f"annotate it with {QOS}: fixed-share" in told
+    assert admitted(asking_pod(SLICE))["metadata"]["annotations"][QOS] == "best-effort"
+    rules = ReviewRules(settings=AdmissionSettings(qos_policy=QosPolicy.FIXED_SHARE))
+    assert "warnings" not in answered(asking_pod(SLICE), rules)
+    assert admitted(asking_pod(SLICE), rules)["metadata"]["annotations"][QOS] == "fixed-share"
+    chosen = asking_pod(SLICE, annotations={QOS: "best-effort"})
+    assert admitted(chosen, rules)["metadata"]["annotations"][QOS] == "best-effort"
+
+
+def test_three_whole_cards_are_warned_of_and_taken() -> None:
+    response = answered(asking_pod({"metax-tech.com/gpu": "3"}))
+    assert response["allowed"]
+    (told,) = response["warnings"]
+    assert "write 2 or 4 if the job can use that many" in told
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param({"mthreads.com/vgpu": "1", "mthreads.com/sgpu-memory": "3"}, id="its-words"),
+        pytest.param(
+            {"mthreads.com/vgpu": "1", "koordinator.sh/gpu-core": "50", "koordinator.sh/gpu-memory": "3Gi"},
+            id="koordinators-words",
+        ),
+    ],
+)
+def test_a_pod_for_cards_of_a_vendor_that_is_off_is_let_through_as_it_came(limits: dict[str, str]) -> None:
+    assert not answered(asking_pod(limits))["allowed"], "no such size of slice"
+    rules = ReviewRules(settings=AdmissionSettings(vendors=frozenset({Vendor.METAX})))
+    response = answered(asking_pod(limits), rules)
+    assert response["allowed"]
+    assert response.keys() == {"uid", "allowed"}
+    assert not answered(asking_pod({"metax-tech.com/sgpu": "0"}), rules)["allowed"]
 
 
 # --- quota --------------------------------------------------------------------------------------------------------

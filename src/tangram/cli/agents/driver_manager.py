@@ -15,6 +15,7 @@ from tangram.cli.agents.options import (
     MetricsAddressOption,
     NodeNameOption,
     connection_for,
+    read_driver_mode,
     read_metrics_address,
     read_node_name,
 )
@@ -98,6 +99,13 @@ def driver_manager(
         bool,
         Parameter(negative="", show_default=False, help="Do not wait for metax-tech.com/runtime.ready."),
     ] = False,
+    driver_mode: Annotated[
+        str,
+        Parameter(
+            metavar="MODE",
+            help="What the label gpu.driver.mode says: native, cloud, or auto for who installed the driver.",
+        ),
+    ] = _AUTO,
     firmware_upgrade: Annotated[
         str, Parameter(metavar="POLICY", help="Never; the vendor's PreferCloud is refused with the reason.")
     ] = _NEVER,
@@ -141,6 +149,7 @@ def driver_manager(
         needs_runtime=not without_runtime,
         address=read_metrics_address(metrics_address),
         limit=limit,
+        driver_mode=read_driver_mode(driver_mode) or "",
     )
     log_options = (logs or LogArguments()).read()
     connection = connection_for(kubeconfig, os.environ)

@@ -11,13 +11,16 @@ from cyclopts import Parameter
 
 from tangram.cli.agents.folders import read_folders
 from tangram.cli.agents.options import (
+    ALL_VENDORS,
     KubeconfigOption,
     LogArguments,
     MetricsAddressOption,
     NodeNameOption,
+    VendorsOption,
     connection_for,
     read_metrics_address,
     read_node_name,
+    read_vendors,
 )
 from tangram.cli.failures import InputError
 from tangram.cli.hardware.asking import DriverOption, RootOption, read_root
@@ -43,6 +46,7 @@ def gpu_device(
     node_name: NodeNameOption = "",
     driver: DriverOption = _AUTO,
     root: RootOption = "/",
+    vendors: VendorsOption = ALL_VENDORS,
     config: Annotated[
         Path | None,
         Parameter(
@@ -132,6 +136,7 @@ def gpu_device(
     launch = Launch(
         settings=settings,
         driver=driver,
+        vendors=read_vendors(vendors),
         root=host,
         kubeconfig=kubeconfig,
         address=read_metrics_address(metrics_address),

@@ -11,13 +11,18 @@ from cyclopts import Parameter
 from msgspec.structs import replace
 
 from tangram.cli.agents.options import (
+    ALL_VENDORS,
     KubeconfigOption,
     LogArguments,
     MetricsAddressOption,
     NodeNameOption,
+    VendorsOption,
     connection_for,
+    read_driver_mode,
     read_metrics_address,
     read_node_name,
+    read_short_products,
+    read_vendors,
 )
 from tangram.cli.failures import InputError
 from tangram.cli.hardware.asking import (
@@ -39,6 +44,7 @@ from tangram.drivers.ways import SIMULATED, Conditions
 from tangram.kube.api import Api
 from tangram.kube.connection import Connection
 from tangram.kube.errors import ApiError, ApiUnreachable
+from tangram.model.cards import Vendor
 from tangram.model.devices import DriverMode
 from tangram.services.gpu_label.looking import Bus, Looker, Unsure
 from tangram.services.gpu_label.service import Settings, label_once, serve
@@ -47,7 +53,6 @@ from tangram.units.ids import NodeName
 from tangram.wire.metax_labels import Choices
 
 COMPONENT = "gpu-label"
-_PRODUCT_NAMES = ("library", "short")
 _DRIVER_LABELS = ("own", "elsewhere")
 
 
@@ -66,9 +71,11 @@ def gpu_label(
         str,
         Parameter(
             metavar="MODE",
-            help="Who installs the driver: native (the host) or cloud (the cluster); auto tells by its kind.",
+            help="Who installs the driver: native (the host) or cloud (the cluster); auto is native unless "
+            "driver-manager knows better.",
         ),
     ] = "auto",
+    vendors: VendorsOption = ALL_VENDORS,
     driver_labels: Annotated[
         str,
         Parameter(
@@ -85,21 +92,23 @@ def gpu_label(
     logs: LogArguments | None = None,
 ) -> int:
     """Keep the labels of this node true."""
+    whose = frozenset(read_vendors(vendors))
     settings = Settings(
         node=read_node_name(node_name, os.environ),
         interval=read_seconds(interval, "--interval"),
         address=None if once else read_metrics_address(metrics_address),
         choices=Choices(
-            short_products=_short_products(product_names),
-            driver_mode=_driver_mode(driver_mode),
+            short_products=read_short_products(product_names),
+            driver_mode=read_driver_mode(driver_mode) or DriverMode.NATIVE,
             driver_elsewhere=_driver_elsewhere(driver_labels, driver_mode),
+            vendors=whose,
         ),
     )
     log_options = (logs or LogArguments()).read()
     if once:
         # A person's single question leaves no file behind.
         log_options = replace(log_options, directory=None)
-    looker = _looker(driver, timeout, root)
+    looker = _looker(driver, timeout, root, whose)
     connection = connection_for(kubeconfig, os.environ)
     end_logging = start_logging(COMPONENT, log_options)
     try:
@@ -115,17 +124,17 @@ def gpu_label(
         end_logging()
 
 
-def _looker(driver: str, timeout: str, root: str) -> Looker:
+def _looker(driver: str, timeout: str, root: str, vendors: frozenset[Vendor]) -> Looker:
     limit = read_seconds(timeout, "--timeout")
     # Below the reader's own limit, as a driver that gives up by itself can name the function that hangs.
-    conditions = Conditions(root=read_root(root), limit=limit / 2)
+    conditions = Conditions(root=read_root(root), limit=limit / 2, vendors=vendors)
     sys_root, dev_root = str(conditions.at("/sys")), str(conditions.at("/dev"))
     name, _, where = driver.strip().partition(":")
     if name == SIMULATED.name and where.strip():
         bus = _simulated_bus(where.strip())
     else:
         bus = SysfsDriver(SysfsSettings(sysfs_root=sys_root, dev_root=dev_root, limit=conditions.limit))
-    return Looker(lambda on_try: open_driver(driver, on_try, conditions), bus, limit=limit)
+    return Looker(lambda on_try: open_driver(driver, on_try, conditions), bus, limit=limit, vendors=vendors)
 
 
 def _simulated_bus(where: str) -> Bus:
@@ -136,14 +145,6 @@ def _simulated_bus(where: str) -> Bus:
         return open_simulated_bus(where)
     except DriverError as error:
         raise InputError(f"{error.sentence.rstrip('.')}.") from None
-
-
-def _short_products(text: str) -> bool:
-    if text not in _PRODUCT_NAMES:
-        raise InputError(
-            f"--product-names is {text!r:.80}: it is library (MXC500) or short (C500); write one of these."
-        )
-    return text == "short"
 
 
 def _driver_elsewhere(text: str, mode: str) -> bool:
@@ -157,17 +158,6 @@ def _driver_elsewhere(text: str, mode: str) -> bool:
             "one of the two out."
         )
     return text == "elsewhere"
-
-
-def _driver_mode(text: str) -> DriverMode | None:
-    if text == "auto":
-        return None
-    try:
-        return DriverMode(text)
-    except ValueError:
-        raise InputError(
-            f"--driver-mode is {text!r:.80}: it is auto, native or cloud; write one of these."
-        ) from None
 
 
 async def _once(connection: Connection, settings: Settings, looker: Looker) -> int:

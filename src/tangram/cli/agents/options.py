@@ -24,10 +24,21 @@ from tangram.daemon.log_options import (
 )
 from tangram.kube.connection import Connection, find_connection
 from tangram.kube.errors import NoConnection
+from tangram.model.cards import SERVED, Vendor
+from tangram.model.devices import DriverMode
 from tangram.units.ids import IdError, NodeName, node_name
 
 NODE_NAME: Final = "NODE_NAME"
+ALL_VENDORS: Final = ",".join(SERVED)
 
+VendorsOption = Annotated[
+    str,
+    Parameter(
+        name="--vendors",
+        metavar="VENDORS",
+        help="Whose cards count, separated by commas; those of the other vendor are left alone.",
+    ),
+]
 NodeNameOption = Annotated[
     str,
     Parameter(
@@ -100,6 +111,37 @@ def read_node_name(text: str, environment: Mapping[str, str]) -> NodeName:
         return node_name(written)
     except IdError as error:
         raise InputError(f"{where}: {error}.") from None
+
+
+def read_driver_mode(text: str) -> DriverMode | None:
+    """What the label about who installed the driver is to say; None for what is so."""
+    if text == "auto":
+        return None
+    try:
+        return DriverMode(text)
+    except ValueError:
+        raise InputError(
+            f"--driver-mode is {text!r:.80}: it is auto, native or cloud; write one of these."
+        ) from None
+
+
+def read_short_products(text: str) -> bool:
+    """Whether labels spell products as MetaX's manual does."""
+    if text not in ("library", "short"):
+        raise InputError(
+            f"--product-names is {text!r:.80}: it is library (MXC500) or short (C500); write one of these."
+        )
+    return text == "short"
+
+
+def read_vendors(text: str) -> tuple[Vendor, ...]:
+    """The vendors whose cards count."""
+    words = [word.strip() for word in text.split(",")]
+    if not words or any(word not in SERVED for word in words) or len(set(words)) < len(words):
+        raise InputError(
+            f"--vendors is {text!r:.80}: it is {' or '.join(SERVED)}, or both separated by a comma; write one of these."
+        )
+    return tuple(map(Vendor, words))
 
 
 def read_metrics_address(text: str) -> Address | None:

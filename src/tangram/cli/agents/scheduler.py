@@ -26,6 +26,7 @@ from tangram.services.scheduler.settings import (
     ServiceName,
 )
 from tangram.units.ids import is_dns_subdomain
+from tangram.vendors.registry import names_of_others
 from tangram.wire.extender_config import extender_entry, scheduler_configuration
 
 NONE: Final = "none"
@@ -143,11 +144,16 @@ def scheduler(
 def _print_config(settings: SchedulerSettings, names: tuple[str, ...]) -> int:
     lease = settings.lease
     try:
-        renamed = Configuration(devices=settings.device_config).load().devices.renamed
+        files = Configuration(settings.config, settings.device_config).load()
     except SettingError as error:
         raise InputError(str(error)) from None
+    left_out = names_of_others(files.scheduler.vendors)
     written = scheduler_configuration(
-        extender_entry(f"http://{settings.extender or '127.0.0.1:8080'}", renamed=renamed),
+        extender_entry(
+            f"http://{settings.extender or '127.0.0.1:8080'}",
+            renamed=files.devices.renamed,
+            left_out=left_out,
+        ),
         names,
         lease=None if lease is None else (lease.namespace, lease.name),
     )

@@ -190,7 +190,7 @@ class SysfsDriver(ReadOnly):
             firmware_version=self._files.last_word(folder / "smi/showvbios"),
             mode=function.mode,
             sriov=function.sriov,
-            virtual_functions=function.functions,
+            virtual_functions=function.split,
             virtual_function_of=uuids.get(function.parent),
             sliced=sliced_in(self._files, folder) if metax else NA,
             sliceable=sliceable_in(self._files, folder) if metax else NA,

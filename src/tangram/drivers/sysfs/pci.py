@@ -55,6 +55,14 @@ class PciFunction(msgspec.Struct, frozen=True, kw_only=True):
             return SriovState.FORBIDDEN
         return SriovState.ON if isinstance(self.functions, int) and self.functions else SriovState.OFF
 
+    @property
+    def split(self) -> Maybe[int]:
+        """How many virtual functions it is split into. One that cannot be split is split into none, which the kernel
+        does not write down; so the vendor's library has it too.
+        """
+        cannot = self.sriov is SriovState.FORBIDDEN and not self.named.is_function
+        return 0 if cannot and isinstance(self.functions, NotAvailable) else self.functions
+
 
 def read_functions(files: Files) -> tuple[PciFunction, ...]:
     """Every card and virtual function of either vendor, by bus address."""

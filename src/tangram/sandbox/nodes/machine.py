@@ -49,6 +49,7 @@ from tangram.services.gpu_label.service import Settings as LabelSettings
 from tangram.services.gpu_label.service import serve as serve_labels
 from tangram.units.ids import NodeName, PodUid
 from tangram.wire.koordinator.device import Device, device_object
+from tangram.wire.metax_labels import Choices
 
 COMPONENT: Final = "kubelet"
 HEALTH_S: Final = 2.0
@@ -82,6 +83,8 @@ class Surroundings:
     """What the API server says that a node has, and its labels."""
     published: Callable[[NodeName], bool]
     """Whether the API server has the word of the node's agent."""
+    labels: Choices
+    """How the labellers label."""
 
 
 class Machine:
@@ -267,7 +270,12 @@ class Machine:
         world = self.world
         connection = await self._around.connection_for(self.name, accounts.LABELLER)
         looker = Looker(lambda _on_try: SimulatedDriver(world), SimulatedBus(world))
-        settings = LabelSettings(node=self.name, interval=LABELS_S, address=self.doors["gpu-label"])
+        settings = LabelSettings(
+            node=self.name,
+            interval=LABELS_S,
+            address=self.doors["gpu-label"],
+            choices=self._around.labels,
+        )
         return await serve_labels(supervisor, settings, connection, looker)
 
     def _offered(self) -> Offered:

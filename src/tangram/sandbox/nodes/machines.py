@@ -33,10 +33,11 @@ from tangram.sandbox.nodes.machine import ConnectionFor, Machine, Surroundings
 from tangram.sandbox.nodes.node_objects import NODES
 from tangram.sandbox.nodes.pod_specs import amount, is_extended, node_of
 from tangram.sandbox.nodes.pulse import Pulse
-from tangram.sandbox.nodes.sleeping import said_by_agents
+from tangram.sandbox.nodes.sleeping import USUAL_LABELS, said_by_agents
 from tangram.units.ids import NodeName
 from tangram.wire import loose
 from tangram.wire.agent_state import AGENT, SERVING
+from tangram.wire.metax_labels import Choices
 
 MOST_AWAKE: Final = 24
 """Machines that run in full from the start; where there are more, all of them sleep."""
@@ -74,6 +75,7 @@ class Machines:
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
         most_awake: int = MOST_AWAKE,
         silence: float = 40.0,
+        labels: Choices = USUAL_LABELS,
     ) -> None:
         """`silence` is how long a node may say nothing without being called dead by whoever watches Leases.
 
@@ -105,6 +107,7 @@ class Machines:
             port=lambda: self._server.port,
             room=self._room,
             published=lambda node: self._kept(node).served,
+            labels=labels,
         )
         self._machines: dict[NodeName, Machine] = {}
         self._descriptions = tuple(descriptions)
@@ -138,7 +141,7 @@ class Machines:
         await self._server.start()
         folder = self._usable_folder()
         for description in self._descriptions:
-            said = said_by_agents(description, self._around.now())
+            said = said_by_agents(description, self._around.now(), self._around.labels)
             self._machines[description.node] = Machine(
                 description, folder / _folder_name(description.node), self._around, said
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from typing import Final
 
 from tangram.drivers.simulated.world import World
 from tangram.sandbox.nodes.described import MachineDescription
@@ -26,11 +27,16 @@ from tangram.wire.agent_state import AGENT, SERVING
 from tangram.wire.koordinator.device import Device
 from tangram.wire.koordinator.node_resources import node_labels, node_resources
 from tangram.wire.koordinator.reporting import device_of
+from tangram.wire.metax_labels import Choices
 from tangram.wire.publication import publication
 from tangram.wire.timestamps import to_second
 
+USUAL_LABELS: Final = Choices()
 
-def said_by_agents(description: MachineDescription, now: dt.datetime) -> Said:
+
+def said_by_agents(
+    description: MachineDescription, now: dt.datetime, choices: Choices = USUAL_LABELS
+) -> Said:
     """What node and `Device` say once the agents run and nobody holds anything."""
     if not description.cards.cards:
         return Said()
@@ -50,7 +56,7 @@ def said_by_agents(description: MachineDescription, now: dt.datetime) -> Said:
     )
     labels = {
         **own_labels(description),
-        **({} if description.unschedulable else wanted_labels(_sight(world))),
+        **({} if description.unschedulable else wanted_labels(_sight(world), choices)),
     }
     told = publication(
         inventory.cards,

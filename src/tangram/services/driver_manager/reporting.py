@@ -44,9 +44,11 @@ def _now() -> dt.datetime:
 class Reporter:
     """Writes to the one node. Raises what the API server says no with."""
 
-    def __init__(self, api: Api, own: OwnNode, now: Now = _now) -> None:
+    def __init__(self, api: Api, own: OwnNode, now: Now = _now, *, mode: str = "") -> None:
+        """`mode` is what the administrator wants to read about who installed the driver; empty for what is so."""
         self._api = api
         self._own = own
+        self._mode = mode
         self._now = now
         self._path = f"/api/v1/nodes/{own.name}"
 
@@ -56,7 +58,7 @@ class Reporter:
         removed = state.phase is Phase.REMOVED
         labels = {
             names.DRIVER_READY: None if removed else TRUE if decision.is_ready else FALSE,
-            names.DRIVER_MODE: MODES.get(state.source) if decision.is_ready else None,
+            names.DRIVER_MODE: (self._mode or MODES.get(state.source)) if decision.is_ready else None,
         }
         await self._write(labels, {names.DRIVER_STATE: state_text(state)})
         await self._tell_pending(decision.pending)

@@ -62,6 +62,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     address: Address | None = None
     limit: float = 10.0
     """Seconds that one look at the cards may take."""
+    driver_mode: str = ""
+    """What the label `gpu.driver.mode` is set to; empty for what is so."""
 
 
 async def serve(
@@ -92,7 +94,7 @@ async def serve(
             log.warning("%s", recovered.remark)
             telling.warn("JournalUnreadable", recovered.remark)
         configuration = _configuration(api, settings, due, recorder.record)
-        reporter = Reporter(api, own)
+        reporter = Reporter(api, own, mode=settings.driver_mode)
         holders = _holders(api, disk)
         looker = Looker(
             loader,

@@ -11,7 +11,7 @@ opened anew at once when anything changes on the bus, and else after 1, 2, 4, 8 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -87,10 +87,19 @@ class _Opener:
 class Looker:
     """Asks both witnesses. Not for two threads at once."""
 
-    def __init__(self, opening: Opening, bus: Bus, *, limit: float = USUAL_LIMIT) -> None:
+    def __init__(
+        self,
+        opening: Opening,
+        bus: Bus,
+        *,
+        limit: float = USUAL_LIMIT,
+        vendors: Collection[Vendor] = tuple(Vendor),
+    ) -> None:
+        """`vendors` are those whose cards count; others are not looked for on the bus."""
         self._opener = _Opener(opening)
         self._reader = Reader(self._opener, limit=limit)
         self._bus = bus
+        self._whose = vendors
         self._bus_cards: tuple[Device, ...] = ()
         self._bad = 0
         self._unsettled = 0
@@ -139,7 +148,7 @@ class Looker:
 
     def _ask_the_bus(self) -> None:
         try:
-            found = tuple(self._bus.devices())
+            found = tuple(device for device in self._bus.devices() if device.vendor in self._whose)
         except DriverError as error:
             if error.kind not in _ABSENT:
                 raise Unsure(error.sentence) from error

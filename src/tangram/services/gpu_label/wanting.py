@@ -36,13 +36,15 @@ def wish_for(node: Mapping[str, object], sight: Sight, choices: Choices = _USUAL
 
 
 def wanted_labels(sight: Sight, choices: Choices = _USUAL) -> dict[str, str]:
-    """The labels of both vendors for a node in service."""
-    return {
-        **metax_labels.label_set(sight.devices, on_bus=Vendor.METAX in sight.on_bus, choices=choices),
-        **mthreads_labels.label_set(sight.devices, on_bus=Vendor.MTHREADS in sight.on_bus),
-    }
+    """The labels of the vendors that count, for a node in service."""
+    metax = metax_labels.label_set(sight.devices, on_bus=Vendor.METAX in sight.on_bus, choices=choices)
+    if Vendor.MTHREADS not in choices.vendors:
+        return {**metax}
+    return {**metax, **mthreads_labels.label_set(sight.devices, on_bus=Vendor.MTHREADS in sight.on_bus)}
 
 
 def is_ours(key: str, choices: Choices = _USUAL) -> bool:
-    """Whether a label is one that we may change or remove."""
+    """Whether a label is one that we may change or remove. Those of Moore Threads cards stand under our own prefix, so
+    where these cards do not count, what an earlier labeller of ours wrote is removed.
+    """
     return metax_labels.is_ours(key, choices) or mthreads_labels.is_ours(key)

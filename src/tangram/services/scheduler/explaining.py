@@ -29,6 +29,7 @@ from tangram.services.scheduler.explain_turns import Crowded, Turns
 from tangram.services.scheduler.seen import Seen
 from tangram.services.scheduler.verdicts import Verdicts, without_others
 from tangram.units.ids import NodeName, PodUid
+from tangram.vendors.settings import AdmissionSettings
 from tangram.wire import loose
 from tangram.wire.errors import WireError
 from tangram.wire.workloads import read_workload
@@ -54,6 +55,8 @@ class Known(Protocol):
     def frag(self) -> FragScores: ...
     @property
     def admissions(self) -> Admissions: ...
+    @property
+    def settings_of_new_pods(self) -> AdmissionSettings: ...
     @property
     def served(self) -> Collection[str]:
         """The scheduler names whose pods are placed here."""
@@ -134,7 +137,7 @@ class Explaining:
             # What its uid holds counts as free for it, and a uid can be copied from anybody's pod.
             own = PodUid(f"{pod.ref.namespace}/{pod.ref.name}")
             pod = msgspec.structs.replace(pod, ref=msgspec.structs.replace(pod.ref, uid=own))
-        ref, admission, resources = asked_of(pod, self._state.admissions.settings)
+        ref, admission, resources = asked_of(pod, self._state.settings_of_new_pods)
         return answer(self._state.ledger, Question(str(ref), admission, resources), self._manner(sees, nodes))
 
     def _of_pod(self, seen: Seen, sees: Sees, nodes: Collection[str]) -> shape.PodReport:

@@ -203,6 +203,7 @@ class Scheduler:
             long_promise=config.gang_seconds,
             demotion=config.demote_seconds,
         )
+        self.state.use_policies(config.vendors, config.qos_policy)
         self.state.use_names(now.devices.renamed, now.devices.mthreads_memory_per_card)
         self._quotas.renamed = now.devices.renamed
         self._book.enabled = config.quota
@@ -211,7 +212,7 @@ class Scheduler:
     def _review_rules(self) -> ReviewRules:
         config = self._configuration.in_force.scheduler
         return ReviewRules(
-            settings=self.state.admissions.settings,
+            settings=self.state.settings_of_new_pods,
             scheduler_name=self._settings.name,
             served=self.state.served,
             force_overwrite=config.overwrite_default_scheduler,

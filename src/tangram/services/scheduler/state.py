@@ -22,7 +22,7 @@ from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.kube.informer import Change, Key
 from tangram.model.allocations import Tenant
-from tangram.model.cards import Vendor
+from tangram.model.cards import SERVED, QosPolicy, Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.model.requests import Request
@@ -35,6 +35,7 @@ from tangram.services.scheduler.seen import Seen, Waiting
 from tangram.units.ids import NodeName, PodUid
 from tangram.units.memory import Bytes
 from tangram.vendors.mthreads.tiers import sizes_in_use, sizes_of
+from tangram.vendors.registry import names_of_others
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices, unlimited_compute
 from tangram.wire.koordinator.device import Device
 from tangram.wire.nodes import NodeReading, read_node, with_device
@@ -87,6 +88,8 @@ class State:
         self._demand = LearnedDemand()
         self._given_sizes: tuple[int, ...] | None = settings and settings.mthreads_memory_per_card
         self._renamed: dict[str, str] = settings.renamed if settings else {}
+        self._vendors: tuple[Vendor, ...] = SERVED
+        self._usual_qos = QosPolicy.BEST_EFFORT
         self.edition = 0
         """Grows with every change of a node."""
         self._sizes: dict[NodeName, frozenset[int]] = {}
@@ -103,11 +106,11 @@ class State:
 
     def read_node(self, manifest: Object) -> NodeReading:
         name = NodeName(str(manifest["metadata"]["name"]))
-        return read_node(manifest, self._devices.get(name), self._renamed, again=True)
+        return read_node(manifest, self._devices.get(name), self._renamed, again=True, vendors=self._vendors)
 
     def read_simulated(self, manifest: Object) -> Node:
         """A node that does not exist (yet), under this cluster's names of resources. It has no `Device`."""
-        return read_node(manifest, None, self._renamed).node
+        return read_node(manifest, None, self._renamed, vendors=self._vendors).node
 
     def node_changed(self, change: Change[NodeReading]) -> None:
         name = NodeName(change.key.name)
@@ -139,7 +142,7 @@ class State:
         device = self._devices.get(name)
         if reading.device is not device:
             # It was read before the `Device` changed.
-            reading = with_device(reading, device, self._renamed)
+            reading = with_device(reading, device, self._renamed, self._vendors)
         self._readings[name] = reading
         known = self.ledger.node(name)
         self.ledger.put_node(reading.node)
@@ -194,9 +197,28 @@ class State:
         self._renamed, self._given_sizes = renamed, sizes
         self._read_pods_anew()
 
+    def use_policies(self, vendors: tuple[Vendor, ...], usual_qos: QosPolicy) -> None:
+        """Whose cards count, and which policy new slices get that name none."""
+        self._usual_qos = usual_qos
+        if vendors == self._vendors:
+            return
+        self._vendors = vendors
+        self._read_pods_anew()
+        for name, reading in [*self._readings.items()]:
+            device = self._devices.get(name)
+            self._take_node(name, with_device(reading, device, self._renamed, self._vendors))
+            # Pods that hold cards of a vendor which counts from now on were read as pods without any.
+            self.reread(name)
+
+    @property
+    def settings_of_new_pods(self) -> AdmissionSettings:
+        """How a pod is read that admission still completes. One that is stored has been completed."""
+        return replace(self.admissions.settings, qos_policy=self._usual_qos)
+
     def _read_pods_anew(self) -> None:
         """Read pods by other settings from now on, those that wait already among them."""
         sizes = sizes_in_use(self._given_sizes, (size for each in self._sizes.values() for size in each))
+        off = names_of_others(self._vendors)
         settings = AdmissionSettings(
             mthreads_memory_per_card=sizes or DEFAULT_SETTINGS.mthreads_memory_per_card,
             mthreads_served=bool(self._sizes) and not self._unserved,
@@ -204,7 +226,8 @@ class State:
             compute_limited=frozenset(vendor for vendor, _ in self._nodes_by_largest).difference(
                 *self._unlimited.values()
             ),
-            renamed=self._renamed,
+            renamed={own: usual for own, usual in self._renamed.items() if usual not in off},
+            vendors=frozenset(self._vendors),
         )
         if settings == self.admissions.settings:
             return

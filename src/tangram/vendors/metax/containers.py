@@ -4,6 +4,8 @@ Slices of several cards are legal in MetaX's words; `vcore` and `vmemory` then c
 that names a part of a slice but no `sgpu` is refused: HAMi lets it through and it runs without a card.
 """
 
+from typing import Final
+
 from tangram.model.cards import AppClass, Vendor
 from tangram.model.pods import Container, Pod
 from tangram.model.refusals import Caution, Refusal
@@ -30,9 +32,11 @@ from tangram.vendors.protocol import Reading
 from tangram.vendors.shapes import above_largest, slice_without_count, whole_and_slice
 from tangram.vendors.wording import asked, sentence
 
-_ALL_COMPUTE = 100
+ALL_COMPUTE: Final = 100
 """Percent of one card."""
 _STEPS = f"a card is sliced in steps of {memory_text(MEMORY_STEP)}"
+_EVEN_COUNTS: Final = {3: "2 or 4", 5: "4 or 8", 6: "4 or 8", 7: "4 or 8"}
+"""Numbers of whole cards that MetaX's manual advises against, and those beside them that it advises."""
 _SLICE_WORDS = (names.SGPU, names.VCORE, names.VMEMORY)
 
 _CARDS = Meaning(
@@ -90,7 +94,24 @@ def _whole(container: Container) -> Reading:
     if count is None or isinstance(count, Refusal):
         return refused(count)
     ask = Ask(vendor=Vendor.METAX, kind=AskKind.WHOLE, count=count, vocabulary=Vocabulary.METAX)
-    return Reading((ask,))
+    return Reading((ask,), cautions=_fragments(container, count))
+
+
+def _fragments(container: Container, count: int) -> tuple[Caution, ...]:
+    """MetaX's advice about the size of jobs, for those that do not follow it. It is advice: such a job is placed."""
+    if count not in _EVEN_COUNTS:
+        return ()
+    return (
+        Caution(
+            CautionCode.CARD_COUNT_FRAGMENTS,
+            sentence(
+                asked(container, names.GPU),
+                "1, 2, 4 or 8 cards leave those of a server whole for others, and other numbers leave fragments",
+                f"write {_EVEN_COUNTS[count]} if the job can use that many; it is placed as it is too",
+            ),
+            container.name,
+        ),
+    )
 
 
 def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Reading:
@@ -109,7 +130,7 @@ def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Rea
         kind=AskKind.SLICE,
         count=count,
         memory=memory,
-        cores=_ALL_COMPUTE if compute is None else compute,
+        cores=ALL_COMPUTE if compute is None else compute,
         vocabulary=Vocabulary.METAX,
     )
     # Online slices hold no compute, so none of these surprises can happen to them.
@@ -124,7 +145,7 @@ def _slices(container: Container, largest: Bytes | None, *, online: bool) -> Rea
 
 def _compute(container: Container) -> int | Refusal | None:
     compute = amount(container, _COMPUTE)
-    if isinstance(compute, int) and compute > _ALL_COMPUTE:
+    if isinstance(compute, int) and compute > ALL_COMPUTE:
         return refusal(container, _COMPUTE, Code.CORES_OUT_OF_RANGE)
     return compute
 
@@ -192,7 +213,7 @@ def _surprises(container: Container, compute: int | None, memory: Bytes | None) 
             f"write {names.VCORE}: 1 or more",
         )
         read = asked(container, names.VCORE)
-    elif compute is not None and compute < _ALL_COMPUTE and memory is None:
+    elif compute is not None and compute < ALL_COMPUTE and memory is None:
         code, legal, instead = (
             CautionCode.MEMORY_DEFAULTS_TO_WHOLE_CARD,
             f"without {names.VMEMORY} that takes all memory of the card, so nobody else can use it",

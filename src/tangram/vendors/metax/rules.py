@@ -18,15 +18,16 @@ from tangram.vendors.booleans import go_boolean
 from tangram.vendors.card_lists import ListNames, needs_named_cards, read_card_lists
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.metax import names
-from tangram.vendors.metax.containers import read_container
+from tangram.vendors.metax.containers import ALL_COMPUTE, read_container
 from tangram.vendors.metax.maca import read_maca
 from tangram.vendors.metax.products import CATALOGUE
 from tangram.vendors.metax.running import read_running
+from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_GPU
 from tangram.vendors.policies import read_word
 from tangram.vendors.protocol import PodReading, Reading, RunningReading, SetAnnotation
-from tangram.vendors.wording import annotated, sentence
+from tangram.vendors.wording import annotated, asked, sentence
 
-_DEFAULT_QOS: Final = QosPolicy.BEST_EFFORT
+_COMPUTE_WORDS: Final = (names.VCORE, KOORDINATOR_CORE, KOORDINATOR_GPU)
 _LISTS = ListNames(
     use_uuids=names.USE_UUIDS,
     avoid_uuids=names.AVOID_UUIDS,
@@ -43,6 +44,8 @@ class MetaxRules(msgspec.Struct, frozen=True):
 
     largest_memory: Bytes | None = None
     """What the largest sliced card known of this vendor can slice; None while none is known."""
+    usual_qos: QosPolicy = QosPolicy.BEST_EFFORT
+    """What a pod gets that names no policy."""
 
     @property
     def vendor(self) -> Vendor:
@@ -88,13 +91,15 @@ class MetaxRules(msgspec.Struct, frozen=True):
         if not sliced:
             return PodReading(cards=lists.cards, cautions=cautions)
         defaulted = qos is None and not online
+        # Who writes the policy has chosen it.
+        unlimited = defaulted and self.usual_qos is QosPolicy.BEST_EFFORT and pod.node_name is None
         return PodReading(
             cards=lists.cards,
-            qos=_DEFAULT_QOS if defaulted else qos,
+            qos=self.usual_qos if defaulted else qos,
             app_class=app_class,
             zone_aware=zone_aware,
-            cautions=cautions,
-            mutations=(SetAnnotation(names.QOS_POLICY, _DEFAULT_QOS.value),) if defaulted else (),
+            cautions=(*cautions, *_unlimited(pod, readings)) if unlimited else cautions,
+            mutations=(SetAnnotation(names.QOS_POLICY, self.usual_qos.value),) if defaulted else (),
         )
 
     def read_running(self, pod: Pod) -> RunningReading:
@@ -108,6 +113,25 @@ class MetaxRules(msgspec.Struct, frozen=True):
 
 def _qos(pod: Pod) -> QosPolicy | Refusal | None:
     return read_word(pod.annotations, names.QOS_POLICY, QosPolicy, Code.QOS_UNKNOWN, peer=_QOS_TEXT)
+
+
+def _unlimited(pod: Pod, readings: tuple[Reading, ...]) -> tuple[Caution, ...]:
+    """Of every container that states a part of a card's compute, that nothing keeps it to that part."""
+    return tuple(
+        Caution(
+            CautionCode.COMPUTE_NOT_LIMITED,
+            sentence(
+                asked(container, *_COMPUTE_WORDS),
+                f"a pod without a policy gets {QosPolicy.BEST_EFFORT}, which reserves that part of a card and limits"
+                " nothing",
+                f"annotate it with {names.QOS_POLICY}: {QosPolicy.FIXED_SHARE} (a limit) or {QosPolicy.BURST_SHARE}"
+                " (a limit while others want the compute)",
+            ),
+            container.name,
+        )
+        for container, reading in zip(pod.containers, readings, strict=True)
+        if any(ask.kind is AskKind.SLICE and 0 < (ask.cores or 0) < ALL_COMPUTE for ask in reading.asks)
+    )
 
 
 def _several_cards(pod: Pod, readings: tuple[Reading, ...]) -> tuple[Refusal, ...]:

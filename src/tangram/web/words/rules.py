@@ -250,6 +250,8 @@ _CODES: Final[Words] = {
     "rules.code.pod-unreadable": ("Unreadable part of the pod", "Pod 中有无法识别的内容"),
     "rules.code.compute-defaults-to-whole-card": ("Takes all compute of the card", "将占用整卡算力"),
     "rules.code.memory-defaults-to-whole-card": ("Takes all memory of the card", "将占用整卡显存"),
+    "rules.code.compute-not-limited": ("Compute is not limited", "算力不受限制"),
+    "rules.code.card-count-fragments": ("A number of cards that fragments", "易产生碎片的卡数"),
     "rules.code.no-compute-reserved": ("Reserves no compute", "没有预留算力"),
     "rules.code.compute-is-a-weight": ("Compute is a weight", "算力只是权重"),
     "rules.code.compute-rounded-up": ("Compute is rounded up", "算力向上取整"),

@@ -56,13 +56,13 @@ CONTENT: Final = mapped(
 )
 
 MTHREADS: Final = (
-    not_supported(
+    mapped(
         "devices.mthreads.enabled",
-        "Moore Threads cards are served wherever nodes announce them. It changes nothing where none do; to leave "
-        "them to another scheduler, have its pods name it.",
+        "devices.mthreads.enabled",
+        Kind.FLAG,
         usual=(True,),
-        kind=Kind.FLAG,
         also=("device.mthreads.enabled",),
+        remark="Either spelling is taken here too. Where it is false, pods that ask for those cards are left alone.",
     ),
     not_supported(
         "devices.mthreads.customresources",

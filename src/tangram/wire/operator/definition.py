@@ -88,6 +88,16 @@ def _spec() -> Schema:
                 {
                     "deploy": _flag(usual=True),
                     "driver": _text("How gpu-label reaches the cards; auto finds out."),
+                    "productNames": _text(
+                        "How gpu.product is spelled: short (C500) or library (MXC500).",
+                        enum=["short", "library"],
+                        default="short",
+                    ),
+                    "driverMode": _text(
+                        "What gpu.driver.mode says of who installed the driver; auto for what is so.",
+                        enum=["auto", "native", "cloud"],
+                        default="auto",
+                    ),
                     "log": _log(),
                     "resources": _resources(),
                 },

@@ -76,6 +76,10 @@ class Image(_Block, frozen=True):
 class Labelgen(_Block, frozen=True):
     deploy: bool = True
     driver: str = "auto"
+    product_names: Literal["short", "library"] = "short"
+    """How `gpu.product` is spelled: `C500`, as in the manual, or `MXC500`."""
+    driver_mode: Literal["auto", "native", "cloud"] = "auto"
+    """What `gpu.driver.mode` says of who installed the driver; `auto` for what is so."""
     log: Log = Log()
     resources: Resources = {}
 

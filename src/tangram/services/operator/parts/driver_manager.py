@@ -31,6 +31,7 @@ def arguments(spec: Spec, site: Site) -> list[str]:
         *("--maca-cleanup", cleanup.cleanup_policy.value),
         *("--maca-keep", str(cleanup.threshold)),
         *("--config-namespace", site.namespace),
+        *("--driver-mode", spec.labelgen.driver_mode),
         *("--firmware-upgrade", driver.fw_upgrade_policy),
         *("--firmware-effect", driver.fw_effect_policy),
         *(("--public-key", f"{KEY_FOLDER}/{KEY_FILE}") if driver.public_key_secret else ()),

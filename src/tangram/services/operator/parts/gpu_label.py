@@ -21,10 +21,13 @@ def manifests(spec: Spec, site: Site) -> tuple[Object, ...]:
     """Its DaemonSet."""
     wanted = spec.labelgen
     log = spec.log_of(wanted.log)
-    beside = ("--driver-labels", "elsewhere") if spec.driver.deploy else ()
+    # driver-manager has the mode, where it writes the label.
+    beside = ("--driver-labels", "elsewhere") if spec.driver.deploy else ("--driver-mode", wanted.driver_mode)
+    arguments = ["--driver", wanted.driver, "--product-names", wanted.product_names, *beside]
+    arguments += pods.log_arguments(log)
     seen, volumes = _of_the_host(wanted.driver)
     container: Object = {
-        **pods.tangram(NAME, ["--driver", wanted.driver, *beside, *pods.log_arguments(log)], spec, site),
+        **pods.tangram(NAME, arguments, spec, site),
         **pods.probes(PORT),
         "resources": pods.resources(wanted.resources, "10m", "64Mi"),
         "securityContext": _confined(with_files=bool(log.dir)),

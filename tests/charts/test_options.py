@@ -6,15 +6,26 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from builders.charts.cases import CHARTS, EXTENSIONS, TANGRAM
+from builders.charts.cases import CHARTS, EXTENSIONS, OPERATOR, OTHER_SPELLINGS, TANGRAM
 from shipping.charts.options import CHARTS as FOLDER
 from shipping.charts.options import MOST_ACCOUNTS, SCHEMA_FILE, chart_schemas, schema_text
 from tangram.daemon.log_options import LEVELS, LogFormat, read_log_options
+from tangram.model.cards import QosPolicy
 from tangram.model.requests import CardOrder, NodePolicy
 from tangram.wire.errors import WireError
 from tangram.wire.scheduler_config import KEY, KEYS, VERSION, read_scheduler_config
 
 INJECTED = {"global", "tangram-parts"}
+TAG = "scheduler.kubeScheduler.imageTag"
+OF_HAMI = {
+    TANGRAM: {
+        "device",
+        *(f"device.{vendor}{below}" for vendor in ("metax", "mthreads") for below in ("", ".enabled")),
+        TAG,
+    },
+    OPERATOR: {TAG},
+}
+"""Other spellings of options, which have no value if not given."""
 SCHEMAS = chart_schemas()
 CONFIG = SCHEMAS[TANGRAM]["properties"]["scheduler"]["properties"]["config"]["properties"]
 
@@ -47,7 +58,12 @@ def is_free(path: str) -> bool:
 
 @pytest.mark.parametrize("chart", CHARTS)
 def test_the_schema_has_the_keys_of_the_values_and_no_others(chart: str) -> None:
-    assert set(allowed_by(SCHEMAS[chart])) - INJECTED == set(options_in(values_of(chart)))
+    allowed = set(allowed_by(SCHEMAS[chart])) - INJECTED
+    spellings = {
+        each for each in allowed if f"{each}.".startswith(OTHER_SPELLINGS) or each in OTHER_SPELLINGS
+    }
+    assert allowed - spellings == set(options_in(values_of(chart)))
+    assert spellings == OF_HAMI.get(chart, set())
 
 
 @pytest.mark.parametrize("chart", CHARTS)
@@ -68,6 +84,11 @@ def test_both_charts_have_the_same_defaults_for_what_they_share() -> None:
     """But for where the manual looks: it is the manual of the vendor's chart."""
     ours, theirs = values_of(TANGRAM), values_of(EXTENSIONS)
     assert (ours["gpuAware"]["aliasNamespace"], theirs["gpuAware"].pop("aliasNamespace")) == ("", "metax-gpu")
+    # The one label whose value the manual spells otherwise than the vendor's library.
+    assert (ours["gpuLabel"].pop("productNames"), theirs["gpuLabel"].pop("productNames")) == (
+        "library",
+        "short",
+    )
     for key, value in theirs.items():
         if isinstance(value, dict):
             usual = cast("dict[str, Any]", value)
@@ -121,7 +142,9 @@ def test_log_words_are_those_that_the_program_reads() -> None:
 
 
 def test_the_schedulers_own_file_may_say_what_the_scheduler_reads() -> None:
-    assert set(CONFIG) == {KEY, *KEYS}
+    # Whose cards count follows from `devices`, from which kube-scheduler's file follows too.
+    assert set(CONFIG) == {KEY, *KEYS} - {"vendors"}
+    assert set(CONFIG["qosPolicy"]["enum"]) == set(QosPolicy)
     assert CONFIG[KEY]["enum"] == [VERSION]
     assert set(CONFIG["nodePolicy"]["enum"]) == {NodePolicy.BINPACK, NodePolicy.SPREAD, NodePolicy.FRAG}
     assert all(order in CONFIG["cardPolicy"]["if"]["pattern"] for order in CardOrder)

@@ -23,6 +23,12 @@ RESTARTED: dict[str, set[str]] = {
     "log.format": EVERYBODY,
     "log.rotationTime": NODES,
     "log.maxAge": NODES,
+    # Which resources bring a pod to the scheduler stands in a file that kube-scheduler reads once.
+    **dict.fromkeys(
+        ("devices.metax.enabled", "devices.mthreads.enabled", "device.mthreads.enabled"),
+        SCHEDULER | {"gpu-device", "gpu-label"},
+    ),
+    "the-command-of-hamis-page": SCHEDULER,
     # Whose account is an agent's is an argument of the scheduler's.
     "gpuDevice.enabled": SCHEDULER,
     "gpuDevice.healthyInterval": {"gpu-device"},
@@ -34,6 +40,8 @@ RESTARTED: dict[str, set[str]] = {
     "gpuDevice.resources": {"gpu-device"},
     "gpuLabel.enabled": NOBODY,
     "gpuLabel.driver": {"gpu-label"},
+    "gpuLabel.productNames": {"gpu-label"},
+    "gpuLabel.driverMode": {"gpu-label"},
     "gpuLabel.log": {"gpu-label"},
     "gpuLabel.resources": {"gpu-label"},
     "gpuAware.scoreWeight": NOBODY,

@@ -145,6 +145,7 @@ SHARED: Final[dict[str, Values]] = {
     "gpuLabel.driver": {"gpuLabel": {"driver": "sysfs"}},
     "gpuLabel.driver.library": {"gpuLabel": {"driver": "mxsml"}},
     "gpuLabel.driver.simulated": {"gpuLabel": {"driver": "simulated:unix:/run/tangram/cards.sock"}},
+    "gpuLabel.driverMode": {"gpuLabel": {"driverMode": "cloud"}},
     "gpuLabel.log": {"gpuLabel": {"log": _OWN_LOG}},
     "gpuLabel.resources": {"gpuLabel": {"resources": _LARGE}},
     "cleanup.enabled": {"cleanup": {"enabled": False}},
@@ -175,7 +176,21 @@ _SHARED_BESIDE: Final[dict[str, dict[str, Values]]] = {
         },
     },
 }
+_LIKE_THE_LIBRARY: Final[dict[str, Values]] = {
+    "gpuLabel.productNames": {"gpuLabel": {"productNames": "library"}}
+}
+"""In the charts with the vendor's names, which label as the manual does."""
+OTHER_SPELLINGS: Final = ("device.", "scheduler.kubeScheduler.imageTag")
+"""Options of HAMi's chart that stand beside one of ours and have no value if not given."""
 OF_TANGRAM: Final[dict[str, Values]] = {
+    "gpuLabel.productNames": {"gpuLabel": {"productNames": "short"}},
+    "devices.metax.enabled": {"devices": {"metax": {"enabled": False}}},
+    "devices.mthreads.enabled": {"devices": {"mthreads": {"enabled": False}}},
+    "device.mthreads.enabled": {"device": {"mthreads": {"enabled": False}}},
+    "the-command-of-hamis-page": {
+        "device": {"mthreads": {"enabled": True}},
+        "scheduler": {"kubeScheduler": {"imageTag": "v1.36.9"}},
+    },
     "gpuDevice.enabled": {"gpuDevice": {"enabled": False}},
     "gpuLabel.enabled": {"gpuLabel": {"enabled": False}},
     "scheduler.enabled": {"scheduler": {"enabled": False}},
@@ -190,7 +205,11 @@ OF_TANGRAM: Final[dict[str, Values]] = {
     "scheduler.name": {"scheduler": {"name": "cards"}},
     "scheduler.profiles.hami": {"scheduler": {"profiles": {"hami": False}}},
     "scheduler.profiles.koordinator": {"scheduler": {"profiles": {"koordinator": True}}},
-    "scheduler.config": {"scheduler": {"config": {"nodePolicy": "spread", "reservationSeconds": 30}}},
+    "scheduler.config": {
+        "scheduler": {
+            "config": {"nodePolicy": "spread", "qosPolicy": "fixed-share", "reservationSeconds": 30}
+        }
+    },
     "scheduler.deviceConfig": {
         "scheduler": {
             "deviceConfig": {
@@ -240,6 +259,7 @@ OF_TANGRAM: Final[dict[str, Values]] = {
     "monitoring.rules.enabled": {"monitoring": {"rules": {"enabled": True}}},
 }
 OF_OPERATOR: Final[dict[str, Values]] = {
+    **_LIKE_THE_LIBRARY,
     "driver.deployPolicy": {"driver": {"deployPolicy": "Never", "payload": {"version": ""}}},
     "driver.deployPolicy.as-shipped": {"driver": {"deployPolicy": "IfNotExist"}},
     "driver.payload": {
@@ -296,7 +316,7 @@ OF_OPERATOR: Final[dict[str, Values]] = {
     "operator.resources": {"operator": {"resources": _LARGE}},
     "cleanup.timeoutSeconds": {"cleanup": {"timeoutSeconds": 1800}},
 }
-_OWN: Final = {TANGRAM: OF_TANGRAM, OPERATOR: OF_OPERATOR}
+_OWN: Final = {TANGRAM: OF_TANGRAM, EXTENSIONS: _LIKE_THE_LIBRARY, OPERATOR: OF_OPERATOR}
 _NEEDED: Final[dict[str, Values]] = {OPERATOR: {"driver": {"payload": {"version": "2.32.0-amd64"}}}}
 """Options without which nobody can install a chart."""
 _BESIDE_TANGRAM: Final[dict[str, dict[str, Values]]] = {

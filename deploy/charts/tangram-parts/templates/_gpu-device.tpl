@@ -99,10 +99,10 @@ spec:
         nodeAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
             nodeSelectorTerms:
+              {{- range (include "tangram-parts.vendors" . | fromJson).vendors }}
               - matchExpressions:
-                  - {key: metax-tech.com/gpu.installed, operator: In, values: ["true"]}
-              - matchExpressions:
-                  - {key: tangram.dev/mthreads.installed, operator: In, values: ["true"]}
+                  - {key: {{ eq . "metax" | ternary "metax-tech.com/gpu.installed" "tangram.dev/mthreads.installed" }}, operator: In, values: ["true"]}
+              {{- end }}
       {{- include "tangram-parts.tolerate-everything" . | nindent 6 }}
       containers:
         - name: gpu-device
@@ -112,6 +112,7 @@ spec:
             - gpu-device
             - --driver
             - {{ .Values.gpuDevice.driver | quote }}
+            {{- with include "tangram-parts.vendor-arguments" . }}{{ . | nindent 12 }}{{ end }}
             - --healthy-interval
             - {{ .Values.gpuDevice.healthyInterval | int | quote }}
             - --config-namespace

@@ -79,6 +79,11 @@ spec:
             - gpu-label
             - --driver
             - {{ .Values.gpuLabel.driver | quote }}
+            - --product-names
+            - {{ .Values.gpuLabel.productNames }}
+            - --driver-mode
+            - {{ .Values.gpuLabel.driverMode }}
+            {{- with include "tangram-parts.vendor-arguments" . }}{{ . | nindent 12 }}{{ end }}
             {{- include "tangram-parts.log-arguments" $logs | nindent 12 }}
           env:
             - name: NODE_NAME

@@ -5,6 +5,17 @@ is legal, what to write instead.
 {{- define "tangram-parts.refuse" -}}
 {{- include "tangram-parts.refuse-weights" . -}}
 {{- include "tangram-parts.refuse-device-config" . -}}
+{{- include "tangram-parts.refuse-vendors" . -}}
+{{- end -}}
+
+{{- define "tangram-parts.refuse-vendors" -}}
+{{- $vendors := (include "tangram-parts.vendors" . | fromJson).vendors -}}
+{{- if not $vendors -}}
+{{- fail "devices.metax.enabled and devices.mthreads.enabled are both false: nothing would be served then; leave one of them out." -}}
+{{- end -}}
+{{- if and .Values.deployExtenderGPUAware (not (has "metax" $vendors)) -}}
+{{- fail "deployExtenderGPUAware is true and devices.metax.enabled is false: gpu-aware weighs the cards of MetaX alone; leave one of the two out." -}}
+{{- end -}}
 {{- end -}}
 
 {{/* A number, as --set makes one of 0.0000001, has no text form that a schema could look at. */}}

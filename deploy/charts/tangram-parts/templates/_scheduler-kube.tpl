@@ -23,16 +23,26 @@ matter. `tangram scheduler --print-kube-scheduler-config` prints the same, and a
 announce first. */}}
 {{- define "tangram.announced" -}}
 {{- $own := include "tangram.own-names" . | fromJson -}}
-{{- $names := list (index $own "metax-tech.com/gpu") (index $own "metax-tech.com/sgpu") "mthreads.com/gpu" -}}
-{{- $names = concat $names (list (index $own "mthreads.com/sgpu-core") (index $own "mthreads.com/sgpu-memory")) -}}
+{{- $vendors := (include "tangram-parts.vendors" . | fromJson).vendors -}}
+{{- $names := list -}}
+{{- if has "metax" $vendors -}}
+{{- $names = list (index $own "metax-tech.com/gpu") (index $own "metax-tech.com/sgpu") -}}
+{{- end -}}
+{{- if has "mthreads" $vendors -}}
+{{- $names = concat $names (list "mthreads.com/gpu" (index $own "mthreads.com/sgpu-core") (index $own "mthreads.com/sgpu-memory")) -}}
+{{- end -}}
 {{- dict "names" $names | toJson -}}
 {{- end -}}
 
 {{- define "tangram.never-announced" -}}
 {{- $own := include "tangram.own-names" . | fromJson -}}
-{{- $names := list (index $own "metax-tech.com/vcore") (index $own "metax-tech.com/vmemory") -}}
+{{- $vendors := (include "tangram-parts.vendors" . | fromJson).vendors -}}
+{{- $names := list -}}
+{{- if has "metax" $vendors -}}
+{{- $names = list (index $own "metax-tech.com/vcore") (index $own "metax-tech.com/vmemory") -}}
+{{- end -}}
 {{- $koordinator := list "gpu" "gpu-core" "gpu-memory" "gpu-memory-ratio" "gpu.shared" -}}
-{{- $names = append $names (index $own "mthreads.com/vgpu") -}}
+{{- if has "mthreads" $vendors -}}{{- $names = append $names (index $own "mthreads.com/vgpu") -}}{{- end -}}
 {{- range $koordinator -}}{{- $names = append $names (printf "koordinator.sh/%s" .) -}}{{- end -}}
 {{- dict "names" $names | toJson -}}
 {{- end -}}

@@ -8,6 +8,15 @@ sentence: what was read, what is legal, what to write instead.
 {{- include "tangram.refuse-names" . -}}
 {{- include "tangram.refuse-calling" . -}}
 {{- include "tangram.refuse-certificates" . -}}
+{{- include "tangram.refuse-two-tags" . -}}
+{{- end -}}
+
+{{/* HAMi's spelling of the tag stands beside ours. */}}
+{{- define "tangram.refuse-two-tags" -}}
+{{- $kube := .Values.scheduler.kubeScheduler -}}
+{{- if and $kube.imageTag $kube.image.tag (ne $kube.imageTag $kube.image.tag) -}}
+{{- printf "scheduler.kubeScheduler.imageTag is %s and scheduler.kubeScheduler.image.tag is %s: they are two spellings of one option; leave one of them out." $kube.imageTag $kube.image.tag | fail -}}
+{{- end -}}
 {{- end -}}
 
 {{/* A name is asked for in three places, and whichever it was, nobody else may serve it. */}}

@@ -53,6 +53,8 @@ do not name their node, so our own agent, which writes what it has given, is tru
 {{- define "tangram.scheduler.yaml" -}}
 {{- $file := merge (dict) .Values.scheduler.config -}}
 {{- $_ := set $file "schedulerNames" (include "tangram.scheduler-names" . | fromJson).names -}}
+{{- $vendors := (include "tangram-parts.vendors" . | fromJson).vendors -}}
+{{- if ne (len $vendors) 2 -}}{{- $_ := set $file "vendors" $vendors -}}{{- end -}}
 {{- with (include "tangram.trusted" . | fromJson).peers -}}{{- $_ := set $file "trustedAccounts" . -}}{{- end -}}
 {{- toYaml $file -}}
 {{- end -}}

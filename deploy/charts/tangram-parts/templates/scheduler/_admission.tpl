@@ -35,7 +35,8 @@ webhooks:
     {{- $names := concat (include "tangram.announced" . | fromJson).names (include "tangram.never-announced" . | fromJson).names }}
     {{- range $usual, $own := include "tangram.own-names" . | fromJson }}
     {{- /* A usual name that means nothing here is refused by the webhook, so it has to be asked about that too. */}}
-    {{- $names = append $names $usual }}
+    {{- $vendor := regexMatch "^metax-tech[.]com/" $usual | ternary "metax" "mthreads" }}
+    {{- if has $vendor (include "tangram-parts.vendors" $ | fromJson).vendors }}{{ $names = append $names $usual }}{{ end }}
     {{- end }}
     matchConditions:
       - name: asks-for-cards

@@ -153,7 +153,7 @@ spec:
         {{- if $beside }}
         {{- $kube := $scheduler.kubeScheduler }}
         - name: kube-scheduler
-          image: {{ printf "%s/%s:%s" $kube.image.registry $kube.image.name ($kube.image.tag | default (regexFind "^v[0-9]+[.][0-9]+[.][0-9]+(-(alpha|beta|rc)[.][0-9]+)?" .Capabilities.KubeVersion.Version)) | quote }}
+          image: {{ printf "%s/%s:%s" $kube.image.registry $kube.image.name ($kube.imageTag | default $kube.image.tag | default (regexFind "^v[0-9]+[.][0-9]+[.][0-9]+(-(alpha|beta|rc)[.][0-9]+)?" .Capabilities.KubeVersion.Version)) | quote }}
           imagePullPolicy: {{ .Values.pullPolicy }}
           command: [kube-scheduler]
           args:

@@ -55,6 +55,21 @@ def test_a_pod_for_cards_of_a_vendor_that_is_off_is_none_of_ours() -> None:
     assert [seen.ref.name for seen in world.state.waiting.values()] == ["moore"]
 
 
+async def test_a_pending_pod_is_given_up_when_its_vendor_is_switched_off() -> None:
+    world = World(node("b", mthreads_cards("b")))
+    world.create(pod("moore", MOORE))
+    assert world.filter("moore")["NodeNames"] == ["b"]
+    assert len(world.state.reservations) == 1
+    world.state.use_policies((Vendor.METAX,), QosPolicy.BEST_EFFORT)
+    assert not world.state.waiting
+    assert len(world.state.reservations) == 0
+    reply = await Explaining(world.state, Verdicts()).pod(
+        "default", "moore", Caller("admin", may_see_all=True)
+    )
+    (report,) = json.loads(reply.body)["pods"]
+    assert report["verdict"] == "no-cards"
+
+
 def test_what_pods_hold_of_a_vendor_is_read_again_when_it_is_switched_on() -> None:
     world = World(node("b", mthreads_cards("b")))
     again: list[str] = []

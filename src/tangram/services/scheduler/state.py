@@ -209,6 +209,11 @@ class State:
             self._take_node(name, with_device(reading, device, self._renamed, self._vendors))
             # Pods that hold cards of a vendor which counts from now on were read as pods without any.
             self.reread(name)
+        for uid, seen in [*self.waiting.items()]:
+            if seen.waiting is not None and not seen.waiting.admission.ours:
+                del self.waiting[uid]
+                self.reservations.forget(uid)
+                self._by_name[Key(seen.ref.namespace, seen.ref.name)] = replace(seen, waiting=None)
 
     @property
     def settings_of_new_pods(self) -> AdmissionSettings:

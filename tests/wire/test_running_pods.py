@@ -15,8 +15,9 @@ from tangram.model.cards import CardMode, Vendor
 from tangram.model.nodes import Node
 from tangram.units.ids import NodeName
 from tangram.vendors.admission import admit
+from tangram.wire.assumed import assumed
 from tangram.wire.pods import read_pod
-from tangram.wire.tenants import Unnamed, assumed, read_tenant
+from tangram.wire.tenants import Unnamed, read_tenant
 from wire import manifests
 from wire.manifests import Json
 

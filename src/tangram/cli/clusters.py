@@ -18,9 +18,10 @@ from tangram.model.pods import Pod
 from tangram.model.requests import Request
 from tangram.vendors.mthreads.tiers import sizes_of
 from tangram.vendors.settings import DEFAULT_SETTINGS, AdmissionSettings, largest_slices, unlimited_compute
+from tangram.wire.assumed import assumed
 from tangram.wire.clusterfile.reading import ClusterFile, is_short_file, read_cluster_file
 from tangram.wire.errors import Problem, WireError
-from tangram.wire.tenants import Unnamed, assumed, on_the_host_alone, read_tenant
+from tangram.wire.tenants import Unnamed, on_the_host_alone, read_tenant
 
 
 class Cluster(NamedTuple):

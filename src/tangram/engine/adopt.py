@@ -14,12 +14,11 @@ from typing import Final
 import msgspec
 
 from tangram.engine.allocate import tenant_for
-from tangram.engine.columns import whole_unit
 from tangram.engine.filter import Candidates, filter_nodes
 from tangram.engine.ledger import Ledger
 from tangram.engine.place import Defaults
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
-from tangram.model.cards import AppClass, Card, CardMode
+from tangram.model.cards import AppClass, Card, CardMode, whole_unit
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
 from tangram.model.requests import Ask, AskKind, CardFilter, HostAsk, Request

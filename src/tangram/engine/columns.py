@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tangram.model.cards import AppClass, Card, CardMode, QosPolicy, Vendor
+from tangram.model.cards import AppClass, Card, CardMode, QosPolicy, Vendor, whole_unit
 from tangram.model.counted import COUNTED
 from tangram.model.nodes import Node
 from tangram.units.memory import Bytes
@@ -299,14 +299,3 @@ class Columns:
         facts.product[at] = self.products.number(card.product)
         facts.tiers[at] = self.tiers.number(card.memory_tiers)
         facts.model[at] = self.models.number(model_of(card))
-
-
-def whole_unit(card: Card) -> tuple[Bytes, int]:
-    """Memory and compute that one unit of a whole-card ask takes of this card."""
-    match card.mode:
-        case CardMode.VIRTUAL:
-            return Bytes(card.memory // max(card.slots, 1)), card.cores // max(card.slots, 1)
-        case CardMode.SHARED:
-            return Bytes(0), 0
-        case CardMode.WHOLE | CardMode.SLICED | CardMode.UNDECIDED:
-            return card.memory, card.cores

@@ -93,3 +93,14 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def offered_sliced(self) -> bool:
         return self.mode in (CardMode.SLICED, CardMode.UNDECIDED)
+
+
+def whole_unit(card: Card) -> tuple[Bytes, int]:
+    """Memory and compute that one unit of a whole-card ask takes of this card."""
+    match card.mode:
+        case CardMode.VIRTUAL:
+            return Bytes(card.memory // max(card.slots, 1)), card.cores // max(card.slots, 1)
+        case CardMode.SHARED:
+            return Bytes(0), 0
+        case CardMode.WHOLE | CardMode.SLICED | CardMode.UNDECIDED:
+            return card.memory, card.cores

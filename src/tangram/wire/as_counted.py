@@ -12,9 +12,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from tangram.engine.columns import whole_unit
 from tangram.model.allocations import Share
-from tangram.model.cards import Card, CardMode, Vendor
+from tangram.model.cards import Card, CardMode, Vendor, whole_unit
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
 from tangram.model.requests import AskKind, ContainerAsk, Request

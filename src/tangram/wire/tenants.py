@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tangram.engine.adopt import adopt
-from tangram.engine.ledger import Ledger
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
 from tangram.model.cards import AppClass, QosPolicy
 from tangram.model.nodes import Node
@@ -78,13 +76,6 @@ def read_tenant(
     tenant = _tenant(pod, pod.node_name, held, request)
     reason = disagreement(held, request, node)
     return tenant if reason is None else Unnamed(pod, pod.node_name, request, reason, tenant)
-
-
-def assumed(ledger: Ledger, unnamed: Unnamed) -> Tenant:
-    """A guess at the cards of a pod that does not say which it holds. The ledger is not changed."""
-    named = () if unnamed.written is None else unnamed.written.allocation.cards
-    guess = adopt(ledger, unnamed.request, unnamed.node, named=named)
-    return msgspec.structs.replace(guess, init_done=unnamed.pod.init_done)
 
 
 def _of_foreign_pod(pod: Pod, node_name: NodeName, node: Node | None) -> Tenant | None:

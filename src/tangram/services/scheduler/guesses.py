@@ -14,7 +14,8 @@ from tangram.model.allocations import Tenant
 from tangram.model.nodes import Node
 from tangram.units.ids import CardUuid, NodeName, PodUid
 from tangram.vendors.settings import AdmissionSettings
-from tangram.wire.tenants import Unnamed, assumed, read_tenant
+from tangram.wire.assumed import assumed
+from tangram.wire.tenants import Unnamed, read_tenant
 
 
 class Guesses:

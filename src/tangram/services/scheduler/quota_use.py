@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from tangram.engine.columns import whole_unit
 from tangram.engine.usage import holds_of
 from tangram.model.allocations import Allocation
-from tangram.model.cards import AppClass, Card, Vendor
+from tangram.model.cards import AppClass, Card, Vendor, whole_unit
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
 from tangram.model.requests import Ask, AskKind, Request

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from tangram.engine.columns import whole_unit
 from tangram.model.allocations import Allocation, ContainerShares, Share, Tenant
-from tangram.model.cards import Card, CardMode, Vendor
+from tangram.model.cards import Card, CardMode, Vendor, whole_unit
 from tangram.model.nodes import Node
 from tangram.model.pods import PodRef, Role
 from tangram.model.requests import AskKind

@@ -99,6 +99,16 @@ async def test_containers_that_fit_on_no_one_card_together_wait(counted: AgentNo
 
 
 @on(MIXED)
+async def test_two_containers_that_take_a_card_each_find_one_each(counted: AgentNode) -> None:
+    whole = {"vgpu": 1, "core": 16, "memory": 96}
+    await apply(counted.cluster, pod("apart", asking("one", **whole), asking("two", **whole)))
+    first, second = card_of(await running(counted, "apart")).split(",")
+    assert first != second
+    assert await inside(counted, "apart", "one") == share(first, 48 * GIB, 16, 96, 16)
+    assert await inside(counted, "apart", "two") == share(second, 48 * GIB, 16, 96, 16)
+
+
+@on(MIXED)
 async def test_a_whole_card_in_shares_and_one_of_the_vendors_own_pool(counted: AgentNode) -> None:
     await apply(
         counted.cluster, pod("full", asking(vgpu=1, core=16, memory=96)), pod("whole", asking(mtgpu=1))

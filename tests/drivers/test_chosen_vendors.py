@@ -6,15 +6,29 @@ import pytest
 
 from builders.fake_driver import FakeDriver, metax_card, mthreads_card
 from builders.sysfs_tree import METAX, S4000, Tree
+from tangram.drivers import opening
 from tangram.drivers.chosen_vendors import ChosenVendors
-from tangram.drivers.errors import DriverError
+from tangram.drivers.errors import DriverError, Kind
 from tangram.drivers.opening import open_driver
+from tangram.drivers.protocol import Driver
 from tangram.drivers.ways import Conditions
 from tangram.model.cards import Vendor
 from tangram.units.ids import CardUuid
 
 ONE = "pci0000:00/0000:00:01.0/0000:0e:00.0"
 BOTH = FakeDriver(metax_card(0), mthreads_card(0), name="sysfs")
+
+
+@pytest.fixture(autouse=True)
+def no_vendor_software(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that another test loaded into this process would be found again by its name."""
+
+    def absent(_: str | None, __: Conditions) -> Driver:
+        raise DriverError(Kind.NO_LIBRARY, "no such library")
+
+    for name in ("METAX_WAYS", "MTHREADS_WAYS"):
+        ways = tuple(way._replace(open=absent) for way in getattr(opening, name))
+        monkeypatch.setattr(opening, name, ways)
 
 
 @pytest.fixture

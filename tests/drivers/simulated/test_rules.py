@@ -342,7 +342,6 @@ def test_slices_of_moore_threads_are_made_by_nobody_else() -> None:
         lambda: driver.create_slice(card, memory=from_gib(1), cores=1),
         lambda: driver.resize_slice(card, 0, cores=1),
         lambda: driver.remove_slice(card, 0),
-        lambda: driver.set_policy(card, QosPolicy.FIXED_SHARE),
         lambda: driver.set_virtual_functions(card, 2),
     ):
         with refusal(Kind.NOT_SUPPORTED, "container runtime"):

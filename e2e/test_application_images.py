@@ -269,7 +269,18 @@ async def test_m99_m100_the_sample_job_runs_on_a_node_that_brings_mxmaca(
         await cluster.load_image(Image(OPERATOR, archive, archive.stat().st_size, ()))
         bring_mxmaca(cluster.room(node.names).opt)
         label = node.program("gpu-label")
-        words = ("--node-name", node.name, "--driver", node.way, "--log-dir", "", "--log-format", "text")
+        words = (
+            "--node-name",
+            node.name,
+            "--driver",
+            node.way,
+            "--log-dir",
+            "",
+            "--log-format",
+            "text",
+            "--product-names",
+            "short",
+        )
         reaching = ("--kubeconfig", str(cluster.box.folder.admin_kubeconfig))
         await cluster.box.start(label, [TANGRAM, "gpu-label", *words, *reaching], room=node.names.name)
         try:

@@ -7,7 +7,7 @@ import re
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from syrupy.assertion import SnapshotAssertion
@@ -118,6 +118,7 @@ def test_labels_of_time_are_at_round_moments(days: int, labels: tuple[str, ...])
 
 
 @given(st.lists(st.lists(st.floats(0, 1e9) | st.just(0.0), min_size=5, max_size=5), min_size=1, max_size=5))
+@example([[5e-324] * 5])
 def test_everything_lies_inside_the_plot_and_bars_stand_on_each_other(amounts: list[list[float]]) -> None:
     chart = bar_chart(
         "b",

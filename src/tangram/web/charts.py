@@ -8,6 +8,7 @@ each picture, for those who cannot see it or want to copy them.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -259,7 +260,8 @@ def _down(value: float, limit: float) -> float:
 
 def _nice_top(value: float) -> float:
     """The smallest round number that is not less."""
-    if not value > 0 or not math.isfinite(value):
+    # Below the smallest normal number no power of ten is left to scale by.
+    if not value >= sys.float_info.min or not math.isfinite(value):
         return 1.0
     scale = 10.0 ** math.floor(math.log10(value))
     return next((step * scale for step in _STEPS if step * scale >= value * (1 - 1e-9)), 10 * scale)

@@ -177,7 +177,8 @@ async def test_the_manuals_version_ends_this_kube_scheduler_and_enable_writes_th
     await box.stop(SCHEDULER)
     await aware.start_scheduler()
     assert await box.wait(SCHEDULER) != 0
-    assert 'no kind "KubeSchedulerConfiguration" is registered for version' in box.log(SCHEDULER)
+    said = box.log(SCHEDULER).replace("\\", "")
+    assert 'is registered for version "kubescheduler.config.k8s.io/v1beta3"' in said
     version = aware.cluster.programs.version("kubernetes")
     aware.manifest.write_text(manifest.replace(f":{version}", "@sha256:00"))
     refused = await aware.switch("enable")

@@ -103,8 +103,7 @@ real-libraries: setup ## Compare vendors' libraries with our twins (MXSML=/path/
 
 # Programs of other projects that a person has built; nothing of them is here, and nothing here builds them.
 peers: setup ## Play stories over the schedulers of others (HAMI=/path/to/hami-scheduler KOORD=/path/to/koord-scheduler EXAMPLES=/path/to/HAMi/examples)
-	@$(if $(HAMI)$(KOORD),$(BIN)/testbed build)
-	@$(BIN)/python -m peers $(if $(HAMI),--hami $(HAMI)) $(if $(KOORD),--koord $(KOORD)) $(if $(EXAMPLES),--examples $(EXAMPLES)) $(if $(WORDS),-- $(WORDS))
+	@$(BIN)/python -m peers $(if $(HAMI),--hami "$(HAMI)") $(if $(KOORD),--koord "$(KOORD)") $(if $(EXAMPLES),--examples "$(EXAMPLES)") $(if $(WORDS),-- $(WORDS))
 
 protos: setup ## Write the kubelet's messages from proto/ again
 	rm -f src/tangram/wire/kubelet/*_pb2.py src/tangram/wire/kubelet/*_pb2.pyi

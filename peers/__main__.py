@@ -13,6 +13,7 @@ from typing import Annotated, Final
 from cyclopts import App, CycloptsError, Parameter
 
 from peers.programs import EXAMPLES, HAMI, KOORD, PEERS, expectation, named_program
+from testbed.building import build, readiness
 from testbed.errors import BedError
 
 HERE: Final = Path(__file__).resolve().parent
@@ -40,6 +41,8 @@ def run(
         if not (examples / "metax").is_dir():
             raise BedError(f"EXAMPLES is {examples}, which has no folder metax.\n{expectation()}")
         os.environ[EXAMPLES] = str(examples.resolve())
+    # Minutes the first time, so nothing is built before every name on the command line has turned out to be right.
+    sys.stdout.write(f"{readiness(build())}\n")
     sys.stdout.flush()
     suites = [
         *(sorted(HERE.glob("test_hami*.py")) if HAMI in named else ()),
@@ -64,6 +67,9 @@ def main() -> int:
     except (CycloptsError, BedError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped before the stories began; what was built so far is kept.\n")
+        return 130
 
 
 if __name__ == "__main__":

@@ -61,7 +61,17 @@ def named_program(peer: Peer, file: Path) -> str:
     if not file.is_file() or not os.access(file, os.X_OK):
         raise BedError(f"{peer.option} is {file}, which is no program that can be run.\n{expectation()}")
     try:
-        done = subprocess.run([file, *peer.asks], capture_output=True, check=False, text=True, timeout=30)
+        # What it prints need not be text: a person may have named another file than the one that was meant.
+        done = subprocess.run(
+            [file.resolve(), *peer.asks],
+            capture_output=True,
+            check=False,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=30,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BedError(f"{file} cannot be run ({error}).\n{expectation()}") from None
     found = re.search(r"v?\d+\.\d+\.\d+\S*", done.stdout + done.stderr)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from peers import __main__ as main
 from peers.programs import HAMI, PEERS, expectation, named_program
 from peers.table import Row, Stories, peer_of, story_of, table
 from testbed.errors import BedError
@@ -65,6 +66,49 @@ def test_the_version_is_what_the_program_says(tmp_path: Path) -> None:
     program.write_text("no program")
     with pytest.raises(BedError, match="cannot be run"):
         named_program(HAMI, program)
+
+
+def test_a_program_that_prints_no_text_has_no_version(tmp_path: Path) -> None:
+    program = tmp_path / "hami"
+    program.write_text("#!/bin/sh\nprintf '\\377\\376'\n")
+    program.chmod(0o755)
+    assert named_program(HAMI, program) == "of an unknown version"
+
+
+def test_a_program_in_this_folder_is_not_looked_for_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "hami-scheduler"
+    program.write_text("#!/bin/sh\necho v2.10.0\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert named_program(HAMI, Path("hami-scheduler")) == "v2.10.0"
+
+
+def test_nothing_is_built_before_every_name_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(main, "build", lambda: done.append("built"))
+    monkeypatch.setattr(main, "readiness", lambda _built: "Ready.")
+    monkeypatch.setattr(pytest, "main", lambda *_words: done.append("played") or 0)
+    monkeypatch.setenv(HAMI.variable, "")
+    program = tmp_path / "a folder with blanks" / "hami"
+    program.parent.mkdir()
+    with pytest.raises(BedError, match="which is no program"):
+        main.run(hami=program)
+    program.write_text("#!/bin/sh\necho v2.10.0\n")
+    program.chmod(0o755)
+    with pytest.raises(BedError, match="has no folder metax"):
+        main.run(hami=program, examples=tmp_path)
+    assert done == []
+    assert main.run(hami=program) == 0
+    assert done == ["built", "played"]
+
+
+def test_make_leaves_the_building_to_the_program_and_keeps_blanks_in_a_name() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    recipe = makefile.partition("\npeers: setup")[2].partition("\n\n")[0].splitlines()[1:]
+    assert [line.split()[:3] for line in recipe] == [["@$(BIN)/python", "-m", "peers"]]
+    assert '--hami "$(HAMI)"' in recipe[0]
 
 
 def test_collected_without_a_program_every_story_is_left_out() -> None:

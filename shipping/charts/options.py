@@ -83,6 +83,8 @@ _GPU_DEVICE: Final[dict[str, Schema]] = {
     "log": LOG,
     "resources": RESOURCES,
 }
+_COMPUTE_POLICY: Final = word("", "best-effort", "burst-share", "fixed-share")
+"""Of Moore Threads' cards, so of chart `tangram` alone; empty leaves each card's own."""
 _GPU_LABEL: Final[dict[str, Schema]] = {
     "driver": _LABEL_DRIVER,
     "productNames": word("library", "short"),
@@ -310,7 +312,7 @@ def chart_schemas() -> dict[str, Schema]:
         "devices": _DEVICES,
         # HAMi's documents write both.
         "device": _DEVICES,
-        "gpuDevice": closed({**switched, **_GPU_DEVICE}),
+        "gpuDevice": closed({**switched, "mthreadsComputePolicy": _COMPUTE_POLICY, **_GPU_DEVICE}),
         "gpuLabel": closed({**switched, **_GPU_LABEL}),
         "scheduler": closed({**switched, **_SCHEDULER}),
         "certificates": _CERTIFICATES,

@@ -36,6 +36,7 @@ RESTARTED: dict[str, set[str]] = {
     "gpuDevice.configNamespace": {"gpu-device"},
     "gpuDevice.deviceConfig": NOBODY,
     "gpuDevice.nodeSelector": {"gpu-device"},
+    "gpuDevice.mthreadsComputePolicy": {"gpu-device"},
     "gpuDevice.log": {"gpu-device"},
     "gpuDevice.resources": {"gpu-device"},
     "gpuLabel.enabled": NOBODY,

@@ -192,6 +192,7 @@ OF_TANGRAM: Final[dict[str, Values]] = {
         "scheduler": {"kubeScheduler": {"imageTag": "v1.36.9"}},
     },
     "gpuDevice.enabled": {"gpuDevice": {"enabled": False}},
+    "gpuDevice.mthreadsComputePolicy": {"gpuDevice": {"mthreadsComputePolicy": "fixed-share"}},
     "gpuLabel.enabled": {"gpuLabel": {"enabled": False}},
     "scheduler.enabled": {"scheduler": {"enabled": False}},
     "beside-the-operator": {

@@ -234,6 +234,12 @@ def test_where_our_agent_was_what_it_kept_true_goes_though_its_writer_is_forgott
     assert marks_of(node, ("scheduler",)).labels == ()
 
 
+def test_the_lock_of_an_agent_that_has_ended_goes_with_the_agents() -> None:
+    node = node_with({}, {"hami.io/mutex.lock": ("tangram-gpu-device",)}, {}, {})
+    assert marks_of(node, ("gpu-device",)).annotations == ("hami.io/mutex.lock",)
+    assert marks_of(node, ("scheduler",)).annotations == ()
+
+
 @pytest.mark.parametrize(
     ("owner", "goes"),
     [

@@ -113,6 +113,10 @@ spec:
             - --driver
             - {{ .Values.gpuDevice.driver | quote }}
             {{- with include "tangram-parts.vendor-arguments" . }}{{ . | nindent 12 }}{{ end }}
+            {{- with .Values.gpuDevice.mthreadsComputePolicy }}
+            - --mthreads-compute-policy
+            - {{ . | quote }}
+            {{- end }}
             - --healthy-interval
             - {{ .Values.gpuDevice.healthyInterval | int | quote }}
             - --config-namespace

@@ -55,7 +55,7 @@ def test_the_agent_is_told_whose_cards_count(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...], vendors: list[str]
 ) -> None:
     launch = launched(monkeypatch, tmp_path, *words)
-    assert list(launch.vendors) == vendors
+    assert list(launch.settings.vendors) == vendors
     assert read_launch(launch_text(launch)) == launch
 
 

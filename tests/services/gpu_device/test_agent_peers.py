@@ -2,10 +2,15 @@
 
 import json
 
+import msgspec
+
 from builders.agent_api import NODE, pod
-from builders.agent_runs import GPU, SGPU, AgentRun, agent_on, allocated, slice_limits
+from builders.agent_runs import GPU, MT_GPU, SGPU, AgentRun, agent_on, allocated, slice_limits
 from builders.api_server import Object
 from builders.waiting import until
+from tangram.model.cards import Vendor
+from tangram.units.ids import CardUuid
+from tangram.wire.agent_state import AGENT
 from tangram.wire.metax_listing import NODE_DEVICES
 from tangram.wire.nodelock import NODE_LOCK
 
@@ -81,6 +86,35 @@ async def test_an_agent_that_is_killed_leaves_no_lock_and_one_that_starts_leaves
         await run.offered(SGPU, 32)
         await run.published(NODE_DEVICES)
         assert run.api.node_annotations[NODE_LOCK] == theirs
+
+
+async def test_an_agent_without_cards_that_the_lock_is_for_takes_none() -> None:
+    """Neither peer asks the lock about Moore Threads' cards; MetaX's may be served by others here."""
+    async with agent_on({"product": "S4000", "sliced": False}) as run:
+        await run.offered(MT_GPU, 1)
+        await until(lambda: run.api.node_annotations.get(AGENT) == "serving")
+        assert await run.stop() == 0
+        assert run.api.node_annotations[AGENT] == "stopping"
+        assert NODE_LOCK not in run.api.node_annotations
+
+
+async def test_the_pods_and_the_lock_of_a_vendor_that_is_left_to_others_are_theirs() -> None:
+    async with agent_on({"product": "S4000", "sliced": False}, begin=False) as run:
+        run.settings = msgspec.structs.replace(run.settings, vendors=(Vendor.MTHREADS,))
+        theirs = "2099-01-01T00:00:00Z,default,theirs"
+        run.api.set_node({"metadata": {"annotations": {NODE_LOCK: theirs}}})
+        made = pod("theirs", slice_limits(), annotations={PHASE: "allocating"})
+        run.api.bind(made, allocated([(CardUuid("GPU-of-others"), 1024, 10)]))
+        run.api.set_pod("theirs", {"status": {"phase": "Running"}})
+        run.start()
+        await run.offered(MT_GPU, 1)
+        await until(lambda: run.api.node_annotations.get(AGENT) == "serving")
+        asked = run.pods.resources.questions
+        run.api.set_node({"metadata": {"annotations": {"example.com/moved": "x"}}})
+        await until(lambda: run.pods.resources.questions > asked + 1)
+        assert run.api.node_annotations[NODE_LOCK] == theirs
+        assert run.api.pod("theirs")["metadata"]["annotations"][PHASE] == "allocating"
+        assert run.api.events("theirs") == []
 
 
 async def test_a_slice_sent_to_a_whole_card_is_told_and_takes_the_card_from_no_other_pod() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from builders.starts import GPU, HAMI_SLICE, SGPU, bound, held, init, limits, noted, sliced, written
+from tangram.model.cards import Vendor
 from tangram.model.pods import Phase
 from tangram.services.gpu_device.kubelet_view import Sight
 from tangram.services.gpu_device.records import BoundPod
@@ -52,6 +53,21 @@ def test_a_pod_that_has_what_it_asks_for_or_may_still_get_it_is_not(pod: BoundPo
 
 def test_a_pod_that_was_given_its_devices_once_is_not_found_when_the_kubelet_has_lost_its_notes() -> None:
     assert not found(RUNS, granted=(RUNS.kubelet_uid,))
+
+
+@pytest.mark.parametrize(
+    ("vendors", "expected"),
+    [
+        pytest.param((Vendor.METAX, Vendor.MTHREADS), True, id="both are served"),
+        pytest.param((Vendor.METAX,), True, id="its own is"),
+        pytest.param((Vendor.MTHREADS,), False, id="its own is left to others"),
+    ],
+)
+def test_a_pod_for_cards_that_are_left_to_others_is_theirs(
+    vendors: tuple[Vendor, ...], *, expected: bool
+) -> None:
+    ran = running_pods([RUNS])
+    assert bool(unserved_pods([RUNS], seen(), ran=ran, granted=(), vendors=vendors)) is expected
 
 
 def test_a_pod_that_began_to_run_after_the_kubelet_was_looked_at_is_left_for_the_next_look() -> None:

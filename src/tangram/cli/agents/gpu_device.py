@@ -130,13 +130,13 @@ def gpu_device(
         runtime_file=runtime_config or host / "etc/containerd/config.toml",
         delivery=_delivery(cdi),
         injection=_injection(mthreads_injection),
+        vendors=read_vendors(vendors),
         compute_policy=_compute_policy(mthreads_compute_policy),
         healthy_interval=_interval(healthy_interval),
     )
     launch = Launch(
         settings=settings,
         driver=driver,
-        vendors=read_vendors(vendors),
         root=host,
         kubeconfig=kubeconfig,
         address=read_metrics_address(metrics_address),

@@ -63,6 +63,7 @@ from tangram.services.gpu_device.telemetry import Telemetry
 from tangram.services.gpu_device.telling import Telling
 from tangram.services.gpu_device.tidying import Tidying
 from tangram.services.gpu_device.turnstile import Turnstile
+from tangram.services.gpu_device.unserved import asks_for
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -149,6 +150,7 @@ class Agent:
             published=lambda: self._own.known and not self._publisher.trouble and self._publisher.settled,
             minors=lambda: self._reports.device.minors,
             granted=lambda: frozenset(grant.pod.uid for grant in self._files.all()),
+            vendors=settings.vendors,
             running_qos=lambda: self._qos.running,
             hold=self._hold,
         )
@@ -359,10 +361,14 @@ class Agent:
                 plugin.offer(())
 
     def _served(self) -> list[BoundPod]:
-        """The pods that need a peer's lock no more; without CDI it tells for whom Allocate is called."""
+        """The pods that need a peer's lock no more; without CDI it tells for whom Allocate is called.
+
+        A vendor whose cards are left to others has a plugin that goes by the lock itself.
+        """
         direct = self._probing.way().delivery is Delivery.DIRECT
         answered = {each.pod_uid for each in self._survey.sight.allocations}
-        return [each for each in self._pods.all() if not direct or each.kubelet_uid in answered]
+        ours = (each for each in self._pods.all() if asks_for(each, self._settings.vendors))
+        return [each for each in ours if not direct or each.kubelet_uid in answered]
 
     # ---- what the parts tell
 

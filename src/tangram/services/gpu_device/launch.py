@@ -19,7 +19,6 @@ from tangram.drivers.opening import open_driver
 from tangram.drivers.ways import Conditions
 from tangram.kube.api import Api
 from tangram.kube.connection import find_connection
-from tangram.model.cards import Vendor
 from tangram.services.gpu_device.agent import Agent
 from tangram.services.gpu_device.device_object import MANAGER
 from tangram.services.gpu_device.hardware import LIMIT_S, Hardware
@@ -33,7 +32,6 @@ NICE: Final = -10
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     settings: AgentSettings
     driver: str
-    vendors: tuple[Vendor, ...]
     root: Path
     kubeconfig: Path | None
     address: Address | None
@@ -61,7 +59,7 @@ def run(launch: Launch, environment: Mapping[str, str] = os.environ) -> int:
 
 
 async def _serve(supervisor: Supervisor, launch: Launch, environment: Mapping[str, str]) -> int:
-    conditions = Conditions(root=launch.root, limit=LIMIT_S / 2, vendors=frozenset(launch.vendors))
+    conditions = Conditions(root=launch.root, limit=LIMIT_S / 2, vendors=frozenset(launch.settings.vendors))
     hardware = Hardware(lambda: open_driver(launch.driver, conditions=conditions))
     # Whoever cleans up goes by the names of writers, and MetaX's plugin calls itself gpu-device as well.
     async with Api(find_connection(launch.kubeconfig, environment), agent=MANAGER) as api:

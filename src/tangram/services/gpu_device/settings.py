@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tangram.model.cards import QosPolicy
+from tangram.model.cards import SERVED, QosPolicy, Vendor
 from tangram.services.gpu_device.delivery import Delivery
 from tangram.services.gpu_device.grants import Injection
 from tangram.units.ids import NodeName
@@ -55,6 +55,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     delivery: Delivery | None = None
     """None: found out from the kubelet, the runtime and its file."""
     injection: Injection = Injection.ENV
+    vendors: tuple[Vendor, ...] = SERVED
+    """Whose cards are served; those of the others are left to the others."""
     compute_policy: QosPolicy | None = None
     """How Moore Threads' sliced cards are to share their compute; None leaves them as they are."""
     healthy_interval: float = 5.0

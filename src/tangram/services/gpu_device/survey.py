@@ -8,7 +8,7 @@ Nothing is remembered from the last look but what the cluster was told; so a res
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -69,6 +69,7 @@ class Survey:
         published: Callable[[], bool],
         minors: Callable[[], dict[CardUuid, int] | None],
         granted: Callable[[], frozenset[PodUid]],
+        vendors: Collection[Vendor],
         running_qos: Callable[[], Mapping[CardUuid, QosPolicy]],
         hold: NodeHold,
     ) -> None:
@@ -83,6 +84,7 @@ class Survey:
         self._published = published
         self._minors = minors
         self._granted = granted
+        self._vendors = vendors
         self._running_qos = running_qos
         self._hold = hold
         self.sight = Sight(notes=WireError("not-read", "not read yet"), held=None)
@@ -116,7 +118,9 @@ class Survey:
         self.waiting = self._wait()
         if self._fresh():
             granted = self._granted()
-            self.unserved = unserved_pods(self._pods.all(), self.sight, ran=ran, granted=granted)
+            self.unserved = unserved_pods(
+                self._pods.all(), self.sight, ran=ran, granted=granted, vendors=self._vendors
+            )
         self._give_back()
         self._tell_koordinator()
         inventory = self._cards.inventory
@@ -146,7 +150,9 @@ class Survey:
             leaving=self.stopping,
         )
         state = {AGENT: STOPPING if self.stopping else SERVING}
-        lock = self._hold.wanted(annotations, stopping=self.stopping)
+        # Peers ask the lock about MetaX's cards; where others serve those, it is not ours to take.
+        sold = any(card.vendor is Vendor.METAX for card in cards)
+        lock = self._hold.wanted(annotations, stopping=self.stopping and sold)
         return replace(said, annotations={**said.annotations, **state, **lock})
 
     def _busy(self) -> dict[CardUuid, tuple[str, ...]]:

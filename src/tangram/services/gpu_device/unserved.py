@@ -9,7 +9,9 @@ itself, so it is found by what is missing: it runs, and the kubelet has given it
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Final
 
+from tangram.model.cards import SERVED, Vendor
 from tangram.model.pods import Phase
 from tangram.model.refusals import Refusal
 from tangram.services.gpu_device.codes import StartCode
@@ -17,10 +19,12 @@ from tangram.services.gpu_device.guard_rules_asked import most_units_of
 from tangram.services.gpu_device.guard_rules_shares import PLACED_AGAIN
 from tangram.services.gpu_device.kubelet_view import Sight
 from tangram.services.gpu_device.records import BoundPod
-from tangram.services.gpu_device.resources import ALL
+from tangram.services.gpu_device.resources import ALL, SLOTS, WHOLE
 from tangram.units.ids import NodeName, PodUid
 from tangram.vendors.wording import sentence
 from tangram.wire.errors import WireError
+
+_VENDORS: Final = {**WHOLE, **SLOTS}
 
 
 def running_pods(pods: Iterable[BoundPod]) -> frozenset[PodUid]:
@@ -31,11 +35,17 @@ def running_pods(pods: Iterable[BoundPod]) -> frozenset[PodUid]:
 
 
 def unserved_pods(
-    pods: Iterable[BoundPod], sight: Sight, *, ran: Collection[PodUid], granted: Collection[PodUid]
+    pods: Iterable[BoundPod],
+    sight: Sight,
+    *,
+    ran: Collection[PodUid],
+    granted: Collection[PodUid],
+    vendors: Collection[Vendor] = SERVED,
 ) -> tuple[BoundPod, ...]:
     """Those of the pods that ask for units of ours, `ran` before the kubelet was looked at, and have none. Pure.
 
-    Where the kubelet says nothing at all, nothing is said about any pod.
+    Where the kubelet says nothing at all, nothing is said about any pod; nor about one that asks for cards of no vendor
+    but those that are left to others.
     """
     if isinstance(sight.notes, WireError) and sight.held is None:
         return ()
@@ -49,8 +59,13 @@ def unserved_pods(
         and bound.kubelet_uid not in noted
         and bound.kubelet_uid not in granted
         and (str(bound.pod.ref.namespace), str(bound.pod.ref.name)) not in shown
-        and asked_units(bound)
+        and asks_for(bound, vendors)
     )
+
+
+def asks_for(bound: BoundPod, vendors: Collection[Vendor]) -> bool:
+    """Whether the pod asks the kubelet for units of one of these vendors' cards."""
+    return any(_VENDORS[resource] in vendors for resource in asked_units(bound))
 
 
 def asked_units(bound: BoundPod) -> dict[str, int]:

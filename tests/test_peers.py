@@ -87,9 +87,17 @@ def test_a_program_in_this_folder_is_not_looked_for_elsewhere(
 
 def test_nothing_is_built_before_every_name_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
+
+    def ready(_built: object) -> str:
+        return "Ready."
+
+    def play(_words: list[str], _plugins: list[object]) -> int:
+        done.append("played")
+        return 0
+
     monkeypatch.setattr(main, "build", lambda: done.append("built"))
-    monkeypatch.setattr(main, "readiness", lambda _built: "Ready.")
-    monkeypatch.setattr(pytest, "main", lambda *_words: done.append("played") or 0)
+    monkeypatch.setattr(main, "readiness", ready)
+    monkeypatch.setattr(pytest, "main", play)
     monkeypatch.setenv(HAMI.variable, "")
     program = tmp_path / "a folder with blanks" / "hami"
     program.parent.mkdir()

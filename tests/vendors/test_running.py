@@ -58,6 +58,11 @@ def on_cards(request: Request) -> list[list[tuple[Vendor, AskKind, int, int, int
     return [[taken(ask) for ask in container.asks] for container in request.containers]
 
 
+def sharing(request: Request) -> tuple[Vendor | None, list[list[bool]]]:
+    """Whose slices share a card, and which of them share it with no other container."""
+    return request.one_card, [[ask.undivided for ask in container.asks] for container in request.containers]
+
+
 def numbers(*texts: str) -> st.SearchStrategy[str]:
     return st.sampled_from(texts)
 
@@ -108,6 +113,7 @@ def test_both_readings_of_a_pod_that_admission_takes_are_one(
     for each in (asked, stored):
         found = running_request(each)
         assert on_cards(found) == on_cards(admission.request)
+        assert sharing(found) == sharing(admission.request)
         assert (found.qos, found.app_class) == (admission.request.qos, admission.request.app_class)
         assert found.host == admission.request.host or each is asked
 
@@ -183,3 +189,42 @@ def test_names_of_before_a_renaming_are_still_what_the_kubelet_counted() -> None
         ]
     both = pod({"example.com/card": "2", GPU: "1"})
     assert on_cards(running_request(both, renamed)) == [[(Vendor.METAX, AskKind.WHOLE, 2, 0, 0)]]
+
+
+METAX_SLICE = {SGPU: "1", VCORE: "10", VMEMORY: "4"}
+MT_SLICE, MT_CARD = {VGPU: "1", MT_CORE: "4", MT_MEMORY: "32"}, {VGPU: "1"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "vendor", "alone"),
+    [
+        pytest.param(
+            [METAX_SLICE, MT_SLICE, MT_SLICE],
+            Vendor.MTHREADS,
+            [False] * 3,
+            id="two slices beside one of MetaX",
+        ),
+        pytest.param([METAX_SLICE, MT_SLICE], None, [False] * 2, id="one slice beside one of MetaX"),
+        pytest.param([MT_SLICE], Vendor.MTHREADS, [False], id="one slice"),
+        pytest.param(
+            [METAX_SLICE, MT_CARD, MT_CARD],
+            Vendor.MTHREADS,
+            [False, True, True],
+            id="two that take all of a card beside a slice of MetaX",
+        ),
+        pytest.param(
+            [MT_CARD, MT_SLICE, MT_SLICE],
+            Vendor.MTHREADS,
+            [True, False, False],
+            id="two slices beside all of a card",
+        ),
+    ],
+)
+def test_slices_of_a_running_pod_share_a_card_by_the_rule_of_admission(
+    limits: list[dict[str, str]], vendor: Vendor | None, alone: list[bool]
+) -> None:
+    found = running_request(pod(*limits))
+    assert sharing(found) == (vendor, [[each] for each in alone])
+    admitted = admit(pod(*limits)).request
+    assert admitted is not None
+    assert sharing(found) == sharing(admitted)

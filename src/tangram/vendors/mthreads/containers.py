@@ -15,7 +15,7 @@ from tangram.units.memory import Bytes, from_512mib_units
 from tangram.vendors.amounts import Meaning, amount, refusal, refused
 from tangram.vendors.codes import CautionCode, Code
 from tangram.vendors.mthreads import names
-from tangram.vendors.mthreads.products import CORES_PER_CARD
+from tangram.vendors.mthreads.products import CORES_PER_CARD, takes_all
 from tangram.vendors.mthreads.tiers import legal_units
 from tangram.vendors.protocol import Mutation, Reading, SetAnnotation, SetLimit
 from tangram.vendors.shapes import above_largest
@@ -156,7 +156,7 @@ def _slice(count: int, cores: int, memory: Bytes | None) -> Ask:
         count=count,
         memory=memory,
         cores=cores,
-        undivided=memory is None or cores == CORES_PER_CARD,
+        undivided=takes_all(cores, memory),
         vocabulary=Vocabulary.MTHREADS,
     )
 

@@ -25,7 +25,7 @@ from tangram.vendors.koordinator import (
 from tangram.vendors.koordinator_words import WORDS
 from tangram.vendors.mthreads import names
 from tangram.vendors.mthreads.containers import CARDS, WHOLE_CARDS
-from tangram.vendors.mthreads.products import CORES_PER_CARD
+from tangram.vendors.mthreads.products import CORES_PER_CARD, takes_all
 from tangram.vendors.mthreads.tiers import legal_units, memory_tiers
 from tangram.vendors.names import KOORDINATOR_CORE, KOORDINATOR_GPU, KOORDINATOR_MEMORY, KOORDINATOR_RATIO
 from tangram.vendors.protocol import Mutation, Reading, SetAnnotation, SetLimit
@@ -69,6 +69,7 @@ def read_koordinator_words(
         memory=said.memory,
         memory_percent=said.memory_percent,
         cores=cores,
+        undivided=takes_all(cores, said.memory, said.memory_percent),
         vocabulary=Vocabulary.KOORDINATOR,
     )
     cautions = (

@@ -15,6 +15,11 @@ MOST_SLICES: Final = 16
 """Slices the kernel module makes of one card."""
 
 
+def takes_all(cores: int, memory: Bytes | None, percent: int = 100) -> bool:
+    """Whether a slice leaves nothing of its card to another; `percent` is of its memory, where no size is stated."""
+    return cores == CORES_PER_CARD or (memory is None and percent == 100)
+
+
 def _product(name: str, device: str, memory: Bytes | None = None) -> Product:
     return Product(name=name, pci_id=f"1ed5:{device}", memory=memory)
 

@@ -11,7 +11,7 @@ from tangram.units.memory import Bytes, from_512mib_units
 from tangram.vendors.amounts import LARGEST_MEMORY, counted, counted_cards, names_any
 from tangram.vendors.koordinator_counted import counted_per_card
 from tangram.vendors.mthreads import names
-from tangram.vendors.mthreads.products import CORES_PER_CARD
+from tangram.vendors.mthreads.products import CORES_PER_CARD, takes_all
 from tangram.vendors.names import KOORDINATOR_RESOURCES
 from tangram.vendors.protocol import RunningReading
 
@@ -64,5 +64,6 @@ def _slice(cores: int, memory: Bytes | None, words: Vocabulary, *, percent: int 
         memory=memory,
         memory_percent=percent,
         cores=cores,
+        undivided=takes_all(cores, memory, percent),
         vocabulary=words,
     )

@@ -20,7 +20,7 @@ from testbed.api import ApiRefused, Object
 PROGRAM = "hami-scheduler"
 KUBE = "kube-scheduler-of-hami"
 NAME = "hami-scheduler"
-PORT, METRICS, KUBE_PORT = 9443, 9395, 10269
+PORT, METRICS, KUBE_PORT = 18443, 9395, 10269
 WEBHOOK = "hami-webhook"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 MANAGED = {

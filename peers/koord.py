@@ -1,7 +1,8 @@
 """koord-scheduler in the control plane's room: the program a person built, and the kinds it asks the API server for.
 
 Of Koordinator nothing else runs: our agent writes the `Device` and the node's amounts, as it does where no koordlet is.
-Its plugin for devices is on, with the gate that makes it take MetaX's lock; kinds that it only lists have no fields.
+Its plugins for devices and reservations are on, with the gate that makes it take MetaX's lock; kinds that it only lists
+have no fields.
 """
 
 import json
@@ -34,7 +35,15 @@ KINDS = (
     ("slo.koordinator.sh", "NodeSLO", "nodeslos", "Cluster"),
     ("topology.node.k8s.io", "NodeResourceTopology", "noderesourcetopologies", "Cluster"),
 )
-_POINTS = ("preFilter", "filter", "reserve", "preBind")
+PLUGINS = {
+    "preFilter": ("Reservation", "DeviceShare"),
+    "filter": ("DeviceShare", "Reservation"),
+    "postFilter": ("Reservation",),
+    "preScore": ("Reservation",),
+    "reserve": ("DeviceShare",),
+    "preBind": ("DeviceShare", "Reservation", "DefaultPreBind"),
+}
+"""By extension point. DeviceShare asks the plugin of reservations for one, though there are none."""
 
 
 @dataclass
@@ -112,22 +121,19 @@ async def koord_on(world: World, program: str) -> AsyncGenerator[Koord]:
 
 
 def _configuration(kubeconfig: str) -> Object:
-    on = {"enabled": [{"name": "DeviceShare"}]}
+    plugins: Object = {
+        point: {"enabled": [{"name": name} for name in names]} for point, names in PLUGINS.items()
+    }
+    weights = {"DeviceShare": 1, "Reservation": 5000}
+    plugins["score"] = {"enabled": [{"name": name, "weight": weight} for name, weight in weights.items()]}
+    binders = [{"name": "Reservation"}, {"name": "DefaultBinder"}]
+    plugins["bind"] = {"disabled": [{"name": "*"}], "enabled": binders}
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": kubeconfig, "qps": 500, "burst": 1000},
         "leaderElection": {"leaderElect": False},
-        "profiles": [
-            {
-                "schedulerName": NAME,
-                "plugins": {
-                    **{point: on for point in _POINTS if point != "preBind"},
-                    "preBind": {"enabled": [{"name": "DeviceShare"}, {"name": "DefaultPreBind"}]},
-                    "score": {"enabled": [{"name": "DeviceShare", "weight": 1}]},
-                },
-            }
-        ],
+        "profiles": [{"schedulerName": NAME, "plugins": plugins}],
     }
 
 

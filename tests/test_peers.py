@@ -26,7 +26,8 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
         check=False,
         text=True,
         timeout=120,
-        env={key: value for key, value in os.environ.items() if not key.startswith("TANGRAM_PEER_")},
+        # Where CI is set, stories that are left out are a failure.
+        env={key: value for key, value in os.environ.items() if not key.startswith("TANGRAM_PEER_")} | {"CI": ""},
     )
 
 

@@ -27,7 +27,8 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=120,
         # Where CI is set, stories that are left out are a failure.
-        env={key: value for key, value in os.environ.items() if not key.startswith("TANGRAM_PEER_")} | {"CI": ""},
+        env={key: value for key, value in os.environ.items() if not key.startswith("TANGRAM_PEER_")}
+        | {"CI": ""},
     )
 
 

@@ -69,7 +69,7 @@ STATED = [
     ("docs/bundle.md", "docker, podman and the distributions named here are stand-ins in the tests"),
     ("docs/image.md", "(no Docker has loaded it in a test)"),
     ("CHANGELOG.md", "CRI-O and Docker (neither was run)"),
-    ("docs/migrate-from-hami.md", "HAMi runs in no test"),
+    ("docs/migrate-from-hami.md", "HAMi runs in no test of CI"),
     ("docs/gpu-device.md", "on a real kubelet ({kubernetes})"),
     ("docs/gpu-device.md", "runtimes other than containerd {containerd}"),
     ("docs/kubernetes-facts.md", "**Kubernetes {kubernetes}, containerd {containerd}, runc {runc}**"),

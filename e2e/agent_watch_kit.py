@@ -81,7 +81,9 @@ async def until_pod_says(node: AgentNode, name: str, key: str, value: str) -> No
 async def announced_health(node: AgentNode) -> dict[str, bool]:
     """By uuid, whether the node announces a card as one that may be given."""
     said = json.loads((await annotations(node))["tangram.dev/node-inventory"])
-    return {each["uuid"]: each.get("healthy", True) for each in said["cards"]}
+    return {
+        each["uuid"]: each.get("healthy", True) and not each.get("cordoned", False) for each in said["cards"]
+    }
 
 
 async def listed_cards(node: AgentNode) -> dict[str, Object]:

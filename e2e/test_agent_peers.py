@@ -23,9 +23,7 @@ from e2e.agent_view_kit import (
     on,
     place_known,
     room_on,
-    run_here,
     slice_of,
-    whole_pod,
 )
 from e2e.agent_watch_kit import (
     annotate,
@@ -33,7 +31,6 @@ from e2e.agent_watch_kit import (
     listed_cards,
     until_annotation,
     until_counts,
-    until_event,
     until_pod_says,
 )
 from tangram.model.cards import QosPolicy
@@ -104,23 +101,6 @@ async def as_hami_does(node: AgentNode, made: Object, written: Mapping[str, str]
         path_of("Pod", name), {"metadata": {"annotations": dict(written), "labels": labels}}
     )
     await node.bind(created, {})
-
-
-# First in this file: a kubelet that has seen slices once refuses such a pod instead of starting it without a card.
-@on(WHOLE)
-async def test_a_slice_that_hami_sent_to_a_whole_card_is_told_and_the_card_goes_to_another_pod(
-    node: AgentNode,
-) -> None:
-    await until_counts(node, GPU, 8, 8)
-    made, written = recorded(node, "s1")
-    await as_hami_does(node, made, written)
-    found = await inside(node, "s1", "c0")
-    assert not found.nodes, "the kubelet starts it without a card"
-    for about in ("s1", node.name):
-        await until_event(node, about, "GpuNotGiven", "runs-without-cards")
-    await until_pod_says(node, "s1", PHASE, "failed")
-    (whole,) = await run_here(node, whole_pod("whole", 8))
-    assert (await inside(node, whole["metadata"]["name"])).nodes == nodes_of(metax(node))
 
 
 @pytest.mark.parametrize("name", ["s1", "s2", "s4-two-cards", "s5-two-containers", "s7-exclusive"])

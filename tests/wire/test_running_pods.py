@@ -14,7 +14,6 @@ from tangram.model.allocations import Tenant
 from tangram.model.cards import CardMode, Vendor
 from tangram.model.nodes import Node
 from tangram.units.ids import NodeName
-from tangram.units.memory import from_gib
 from tangram.vendors.admission import admit
 from tangram.wire.assumed import assumed
 from tangram.wire.pods import read_pod
@@ -278,37 +277,3 @@ def test_koordinators_words_without_a_vendors_resource_bring_no_card() -> None:
     held = read_tenant(pod, node_for("metax-tech.com/gpu"))
     assert isinstance(held, Unnamed)
     assert not held.request.asks_for_cards
-
-
-@pytest.mark.parametrize(
-    ("resource", "sizes", "annotations"),
-    [
-        pytest.param(
-            "metax-tech.com/sgpu",
-            {"metax-tech.com/vcore": "50", "metax-tech.com/vmemory": "8"},
-            {HAMI[1]: "GPU-n1-0,Metax-SGPU,1,1:;"},
-            id="one MiB of MetaX by HAMi",
-        ),
-        pytest.param(
-            "metax-tech.com/sgpu",
-            {"metax-tech.com/vcore": "50", "metax-tech.com/vmemory": "8"},
-            {METAX: '[[{"uuid":"GPU-n1-0","compute":0,"vRam":0}]]'},
-            id="nothing of MetaX by its plugin",
-        ),
-        pytest.param(
-            "mthreads.com/vgpu",
-            {"mthreads.com/sgpu-core": "8", "mthreads.com/sgpu-memory": "16"},
-            {MTHREADS: "GPU-n1-0,Mthreads,0,0:;"},
-            id="nothing of Moore Threads",
-        ),
-    ],
-)
-def test_a_slice_is_not_smaller_than_what_its_pod_states_though_less_is_written(
-    resource: str, sizes: dict[str, str], annotations: dict[str, str]
-) -> None:
-    pod = read_pod(running(resource, [1], {**annotations, "hami.io/vgpu-node": "n1"}, more=sizes))
-    held = read_tenant(pod, node_for(resource))
-    assert isinstance(held, Tenant)
-    (share,) = held.allocation.containers[0].shares
-    cores = 8 if resource.startswith("mthreads") else 50
-    assert (share.card, share.memory, share.cores) == ("GPU-n1-0", from_gib(8), cores)

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from tangram.model.allocations import Share
-from tangram.model.cards import AppClass, Card, CardMode, Vendor, whole_unit
+from tangram.model.cards import Card, CardMode, Vendor, whole_unit
 from tangram.model.nodes import Node
 from tangram.model.pods import Role
-from tangram.model.requests import AskKind, ContainerAsk, Request, Vocabulary
+from tangram.model.requests import AskKind, ContainerAsk, Request
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes
 from tangram.wire.errors import shown
@@ -25,24 +25,18 @@ from tangram.wire.held import Held
 _Cards = dict[CardUuid, Card]
 
 
-def as_counted(held: Held, request: Request, node: Node | None, *, sizes_stated: bool = True) -> Held:
-    """The same shares, of which those are whole that were asked for whole: all of the card, whatever is written.
-
-    `sizes_stated` says that the sizes of the request's slices are what the pod states and no careful reading of faulty
-    amounts. A slice is at least as large as that then, because too little written would sell the rest of it again.
-    """
+def as_counted(held: Held, request: Request, node: Node | None) -> Held:
+    """The same shares, of which those are whole that were asked for whole: all of the card, whatever is written."""
     cards = _cards(node)
     if held.per_pod:
         whole = _only_whole(request.containers)
         return Held(per_pod=_made_whole(held.per_pod, cards)) if whole else held
-    online = request.app_class is AppClass.ONLINE
-
-    def counted(shares: tuple[Share, ...], asking: ContainerAsk) -> tuple[Share, ...]:
-        if _only_whole((asking,)):
-            return _made_whole(shares, cards)
-        return _at_least(shares, asking, cards, online=online) if sizes_stated else shares
-
-    return Held(per_container=tuple(map(counted, held.per_container, request.containers)))
+    return Held(
+        per_container=tuple(
+            _made_whole(shares, cards) if _only_whole((asking,)) else shares
+            for shares, asking in zip(held.per_container, request.containers, strict=True)
+        )
+    )
 
 
 def disagreement(held: Held, request: Request, node: Node | None) -> str | None:
@@ -76,27 +70,6 @@ def _made_whole(shares: tuple[Share, ...], cards: _Cards) -> tuple[Share, ...]:
         )
 
     return tuple(whole(share) for share in shares)
-
-
-def _at_least(
-    shares: tuple[Share, ...], asking: ContainerAsk, cards: _Cards, *, online: bool
-) -> tuple[Share, ...]:
-    """The slices, as large as those that the container asks for where less is written.
-
-    What koord-scheduler writes is by its own arithmetic, and it alone says how large its slices are.
-    """
-    if len(asking.asks) != 1 or asking.asks[0].vocabulary is Vocabulary.KOORDINATOR:
-        return shares
-    (ask,) = asking.asks
-
-    def enough(share: Share) -> Share:
-        card = cards.get(share.card)
-        if card is None:
-            return share
-        cores = 0 if online else ask.cores_on(card)
-        return replace(share, memory=max(share.memory, ask.memory_on(card)), cores=max(share.cores, cores))
-
-    return tuple(map(enough, shares))
 
 
 def _wrong_number(held: Held, containers: tuple[ContainerAsk, ...]) -> str | None:

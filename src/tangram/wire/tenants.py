@@ -72,7 +72,7 @@ def read_tenant(
         return Unnamed(pod, pod.node_name, request, "no annotation names its cards")
     if not request.asks_for_cards:
         return _tenant(pod, pod.node_name, held, request)
-    held = as_counted(held, request, node, sizes_stated=admission.request is not None)
+    held = as_counted(held, request, node)
     tenant = _tenant(pod, pod.node_name, held, request)
     reason = disagreement(held, request, node)
     return tenant if reason is None else Unnamed(pod, pod.node_name, request, reason, tenant)

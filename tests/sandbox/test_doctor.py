@@ -52,7 +52,7 @@ async def test_a_sandbox_is_told_whole_and_so_is_who_else_works_in_it(
         peer = pod("koord-scheduler-0", command=["/koord-scheduler"], args=["--feature-gates="], resources={})
         await box.api.create(PODS, peer)
         for name in ("theirs", "koord-scheduler-0"):
-            await until(box.api, f"{PODS}/{name}", lambda seen: bool(seen["spec"].get("nodeName")))
+            await until(box.api, f"{PODS}/{name}", lambda seen: seen["status"].get("phase") == "Running")
         await until(box.api, NODE, lambda seen: "koordinator.sh/gpu-core" in seen["status"]["allocatable"])
         said = await asyncio.to_thread(run, "doctor", "--cluster", "--kubeconfig", str(box.folder.kubeconfig))
         supervisor.stop()

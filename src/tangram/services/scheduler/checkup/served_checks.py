@@ -36,7 +36,7 @@ def unserved(scene: Scene) -> Findings:
             "pod shows the event GpuNotGiven of the agent",
         )
     elif here:
-        yield ok(CHECK, f"{len(here)} running pods hold the cards that they are counted with")
+        yield ok(CHECK, f"running pods ({len(here)}) hold the cards that they are counted with")
 
 
 def _sliced_cards(node: Object) -> frozenset[str]:

@@ -99,7 +99,7 @@ async def test_an_installation_with_gaps(asking: Asking, snapshot: SnapshotAsser
         served_node("gpu-2", amounts=("16", "0"), labels={}),
     ]
     cluster.pages["/readyz"] = (503, "the picture of the cluster is not complete\n")
-    answer = await asking.run(cluster, "verify", "--timeout", "100ms")
+    answer = await asking.run(cluster, "verify", "--timeout", "1s")
     assert (answer.status, answer.err) == (1, "")
     assert answer.out == snapshot
 

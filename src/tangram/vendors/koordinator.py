@@ -10,10 +10,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tangram.model.cards import Vendor
 from tangram.model.pods import Container
 from tangram.model.refusals import Refusal
+from tangram.model.requests import Ask, AskKind, Vocabulary
 from tangram.units.memory import MIB, Bytes, floor_mib, from_mib
-from tangram.vendors.amounts import Meaning, amount, refusal
+from tangram.vendors.amounts import Meaning, amount, refusal, refused
 from tangram.vendors.codes import Code
 from tangram.vendors.koordinator_words import CORE, GPU, MEMORY, NO_CORE, RATIO, WORDS, Totals, read_totals
 from tangram.vendors.names import (
@@ -23,7 +25,7 @@ from tangram.vendors.names import (
     KOORDINATOR_RATIO,
     KOORDINATOR_SHARED,
 )
-from tangram.vendors.protocol import Mutation, RemoveResource, SetLimit
+from tangram.vendors.protocol import Mutation, Reading, RemoveResource, SetLimit
 from tangram.vendors.wording import asked, sentence, written
 
 _ALL = 100
@@ -73,9 +75,9 @@ def word_faults(container: Container, said: Totals) -> tuple[Refusal, ...]:
 
 
 def read_koordinators_whole(
-    container: Container, cards: Meaning, sliced: str, foreign: Iterable[str]
-) -> KoordinatorAsk | tuple[Refusal, ...]:
-    """The same beside the resource that hands out whole cards, of which the words may then state no part.
+    container: Container, vendor: Vendor, cards: Meaning, sliced: str, foreign: Iterable[str]
+) -> Reading:
+    """Whole cards, where the words stand beside the resource that hands out whole cards: they may state no part of one.
 
     `sliced` is the vendor's resource for parts of cards, `foreign` are the names that may not stand there.
     """
@@ -83,15 +85,18 @@ def read_koordinators_whole(
     part = _part_fault(container, cards.resource, sliced)
     said = read_koordinator(container, cards)
     if not isinstance(said, tuple) and mixed is None and part is None:
-        return said
+        ask = Ask(
+            vendor=vendor,
+            kind=AskKind.WHOLE,
+            count=said.count,
+            vocabulary=Vocabulary.KOORDINATOR,
+            entire=True,
+        )
+        return Reading((ask,), mutations=said.mutations)
     # A part of each of several cards is a part of a card, which `part` says already.
     covered = () if part is None else (Code.SEVERAL_CARDS_IN_SLICES,)
     faults = said if isinstance(said, tuple) else ()
-    return (
-        *(() if mixed is None else (mixed,)),
-        *(() if part is None else (part,)),
-        *(fault for fault in faults if fault.code not in covered),
-    )
+    return refused(mixed, part, *(fault for fault in faults if fault.code not in covered))
 
 
 def _part_fault(container: Container, cards: str, sliced: str) -> Refusal | None:

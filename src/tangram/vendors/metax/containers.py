@@ -227,7 +227,9 @@ def _surprises(container: Container, compute: int | None, memory: Bytes | None) 
 
 def _koordinator(container: Container, largest: Bytes | None) -> Reading:
     if names_any(container, (names.GPU,)) and not names_any(container, (names.SGPU,)):
-        return _koordinators_whole(container)
+        return read_koordinators_whole(
+            container, Vendor.METAX, _CARDS, names.SGPU, names.RESOURCES - {names.GPU}
+        )
     mixed = mixed_words(container, names.SGPU, names.RESOURCES - {names.SGPU})
     said = read_koordinator(container, _SLICED_CARDS)
     memory = read_totals(container).memory if isinstance(said, tuple) else said.memory
@@ -254,18 +256,3 @@ def _koordinator(container: Container, largest: Bytes | None) -> Reading:
         *_rounding(container, KOORDINATOR_MEMORY, said.memory),
     )
     return Reading((ask,), cautions=cautions, mutations=said.mutations)
-
-
-def _koordinators_whole(container: Container) -> Reading:
-    """Whole cards in Koordinator's words, beside the resource by which the kubelet hands out whole cards."""
-    said = read_koordinators_whole(container, _CARDS, names.SGPU, names.RESOURCES - {names.GPU})
-    if isinstance(said, tuple):
-        return Reading(refusals=said)
-    ask = Ask(
-        vendor=Vendor.METAX,
-        kind=AskKind.WHOLE,
-        count=said.count,
-        vocabulary=Vocabulary.KOORDINATOR,
-        entire=True,
-    )
-    return Reading((ask,), mutations=said.mutations)

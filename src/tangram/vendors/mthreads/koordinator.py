@@ -38,7 +38,9 @@ def read_koordinator_words(
 ) -> Reading:
     """The container's asks in sixteenths and legal sizes, or every reason why there are none."""
     if names_any(container, (names.GPU,)) and not names_any(container, (names.VGPU,)):
-        return _whole(container)
+        return read_koordinators_whole(
+            container, Vendor.MTHREADS, WHOLE_CARDS, names.VGPU, names.RESOURCES - {names.GPU}
+        )
     bare = _is_bare(container)
     said = read_koordinator(container, CARDS, counted=not bare)
     added = {} if isinstance(said, tuple) else _for_the_plugin(said, memory_per_card)
@@ -77,21 +79,6 @@ def read_koordinator_words(
         *_rounding(container, said, cores),
     )
     return Reading((ask,), cautions=cautions, mutations=(*said.mutations, *more))
-
-
-def _whole(container: Container) -> Reading:
-    """Whole cards, beside the resource by which the kubelet hands out whole cards."""
-    said = read_koordinators_whole(container, WHOLE_CARDS, names.VGPU, names.RESOURCES - {names.GPU})
-    if isinstance(said, tuple):
-        return Reading(refusals=said)
-    ask = Ask(
-        vendor=Vendor.MTHREADS,
-        kind=AskKind.WHOLE,
-        count=said.count,
-        vocabulary=Vocabulary.KOORDINATOR,
-        entire=True,
-    )
-    return Reading((ask,), mutations=said.mutations)
 
 
 def _is_bare(container: Container) -> bool:

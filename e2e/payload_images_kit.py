@@ -19,7 +19,7 @@ _FETCHED = re.compile(rf'^(\S+) .*"GET /v2/{PROJECT}/([a-z0-9-]+)/blobs/', re.MU
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A cluster and the registry of whoever runs it."""
+    """A cluster and its administrator's registry."""
 
     cluster: Cluster
     registry: Registry

@@ -116,7 +116,7 @@ def test_rows_are_used_again_without_a_trace_of_the_node_before(cards: int) -> N
 
 
 def test_a_slice_of_a_card_that_our_agent_offers_whole_keeps_the_card_from_nobody() -> None:
-    """A peer bound such a pod, and the kubelet started it without a card; on other nodes nobody knows that."""
+    """A peer bound such a pod, and the kubelet started it without a card; on other nodes that is unknown."""
     whole = tuple(changed(card, mode=CardMode.WHOLE, slots=1) for card in NODE.cards)
     astray = tenant("astray", NODE, Part(0, from_gib(4), 10))
     for managed, taken in ((True, 0), (False, 4)):

@@ -3,7 +3,7 @@
 The vendor's container runtime writes there when it starts a container, and takes its slice away when the container
 ends; a second writer would race with it. So nothing here writes anything about slices; the files that are written say
 which cards have them at all, and how the slices of a card share its compute. Slices come and go while we look: a file
-that vanished is a slice that ended, not an error, and a file whose content nobody understands is `NA`.
+that vanished is a slice that ended, not an error, and a file whose content is not understood is `NA`.
 """
 
 from __future__ import annotations

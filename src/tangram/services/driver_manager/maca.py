@@ -167,7 +167,7 @@ class Maca:
         return _Found(image=image, version=version, staged=staged, is_there=True, problem=problem)
 
     def _replacing(self, image: str, staged: Staged) -> _Found:
-        """The cards of this node were exchanged for those of another product: its folder goes once nobody uses it."""
+        """The cards of this node were exchanged for those of another product: its folder goes once it is unused."""
         name = folder_name(_MACA, staged.version)
         user = self._in_use(name)
         if not user:

@@ -225,7 +225,7 @@ def _check_maca(spec: Spec) -> None:
 
 
 def _check_maca_products(images: Sequence[str]) -> None:
-    """What no node can tell apart: an image for nobody knows whom, and two that a node would have in one folder."""
+    """What no node can tell apart: an image for no known product, and two that a node would have in one folder."""
     read: list[MacaImage] = []
     for image in images:
         found = read_maca_image(image)

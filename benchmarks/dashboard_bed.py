@@ -27,7 +27,7 @@ from tangram.sandbox.apiserver.server import Running, make_certificate, serving_
 from tangram.sandbox.apiserver.store import Spot
 from tangram.sandbox.folder import write_pair
 from tangram.sandbox.kubeconfig import kubeconfig_text
-from tangram.sandbox.loopback import LOOPBACK, free_port
+from tangram.sandbox.loopback import LOOPBACK, held_port
 
 TANGRAM: Final = Path(sys.executable).with_name("tangram")
 START_LIMIT_S: Final = 300.0
@@ -152,7 +152,7 @@ async def open_bed(
         await _fill(bed, nodes, pods, waiting, progress)
         progress.say("starting the scheduler")
         pair = write_pair(folder, "scheduler", make_certificate())
-        extender, door, page = free_port(), free_port(), free_port()
+        extender, door, page = (stack.enter_context(held_port()) for _ in range(3))
         bed.extender = f"http://{LOOPBACK}:{extender}"
         common = ("--kubeconfig", str(kubeconfig), "--log-dir", "", "--log-level", "warning")
         scheduler = await _start(

@@ -1,7 +1,7 @@
 """Open pages that follow the cluster by themselves: nobody reloads them here."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
@@ -11,13 +11,20 @@ from builders.sandbox_process import COMMAND
 from e2e.browser_kit import looking
 from e2e.dashboard_kit import PATIENCE_S, Board, board_in, eventually, live, pod
 from e2e.dashboard_story import metax_slice
-from tangram.sandbox.loopback import free_port
+from tangram.sandbox.loopback import held_port
 
 
 @pytest_asyncio.fixture(scope="module")
 async def board(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Board]:
     async with board_in(tmp_path_factory.mktemp("live")) as running:
         yield running
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Where a dashboard of the test's own answers."""
+    with held_port() as port:
+        yield f"127.0.0.1:{port}"
 
 
 async def never_reloaded(page: Page) -> None:
@@ -181,11 +188,11 @@ async def served_alone(board: Board, scheduler: str, address: str) -> asyncio.su
 class Line:
     """Bytes between a door of ours and the scheduler's, until somebody cuts it."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, at: int, port: int) -> None:
+        self.at = at
         self._port = port
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self.at = free_port()
 
     async def join(self) -> None:
         self._server = await asyncio.start_server(self._carry, "127.0.0.1", self.at)
@@ -209,6 +216,15 @@ class Line:
         back.transport.abort()
 
 
+@pytest_asyncio.fixture
+async def line(board: Board) -> AsyncIterator[Line]:
+    with held_port() as at:
+        joined = Line(at, board.scheduler_port)
+        await joined.join()
+        yield joined
+        await joined.cut()
+
+
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while data := await reader.read(65536):
         writer.write(data)
@@ -216,11 +232,8 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def test_a_page_says_how_old_it_is_while_the_scheduler_is_silent_and_recovers(
-    board: Board, chromium: Browser
+    board: Board, chromium: Browser, line: Line, address: str
 ) -> None:
-    line = Line(board.scheduler_port)
-    await line.join()
-    address = f"127.0.0.1:{free_port()}"
     process = await served_alone(board, f"https://127.0.0.1:{line.at}", address)
     try:
         async with looking(chromium) as seen:
@@ -251,13 +264,11 @@ async def test_a_page_says_how_old_it_is_while_the_scheduler_is_silent_and_recov
     finally:
         process.terminate()
         await process.wait()
-        await line.cut()
 
 
 async def test_a_page_whose_dashboard_is_gone_says_so_and_comes_back_with_it(
-    board: Board, chromium: Browser
+    board: Board, chromium: Browser, address: str
 ) -> None:
-    address = f"127.0.0.1:{free_port()}"
     scheduler = f"https://127.0.0.1:{board.scheduler_port}"
     process = await served_alone(board, scheduler, address)
     async with looking(chromium) as seen:

@@ -18,7 +18,7 @@ from builders.sandbox_process import COMMAND, READY, sandbox_process
 from e2e.debian_kit import environment_of, programs_of
 from tangram.kube.api import Api
 from tangram.kube.connection import from_kubeconfig
-from tangram.sandbox.loopback import free_port
+from tangram.sandbox.loopback import held_port
 from testbed.box import REPOSITORY
 
 CHART = REPOSITORY / "deploy" / "charts" / "tangram"
@@ -75,23 +75,24 @@ class Prometheus:
 @asynccontextmanager
 async def prometheus(programs: Path, configuration: Path, folder: Path) -> AsyncGenerator[Prometheus]:
     """Meanwhile it reads what the file names."""
-    address = f"127.0.0.1:{free_port()}"
-    with (folder / "prometheus.log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            programs / "usr" / "bin" / "prometheus",
-            f"--config.file={configuration}",
-            f"--storage.tsdb.path={folder / 'tsdb'}",
-            f"--web.listen-address={address}",
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=log,
-            env=environment_of(programs),
-        )
-    try:
-        async with aiohttp.ClientSession() as session:
-            yield Prometheus(session, f"http://{address}")
-    finally:
-        process.terminate()
-        await process.wait()
+    with held_port() as port:
+        address = f"127.0.0.1:{port}"
+        with (folder / "prometheus.log").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                programs / "usr" / "bin" / "prometheus",
+                f"--config.file={configuration}",
+                f"--storage.tsdb.path={folder / 'tsdb'}",
+                f"--web.listen-address={address}",
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=log,
+                env=environment_of(programs),
+            )
+        try:
+            async with aiohttp.ClientSession() as session:
+                yield Prometheus(session, f"http://{address}")
+        finally:
+            process.terminate()
+            await process.wait()
 
 
 async def eventually(question: Any, what: str) -> Any:  # noqa: ANN401 - an async function of no arguments

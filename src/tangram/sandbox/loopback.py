@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 LOOPBACK: Final = "127.0.0.1"
 
 
-def free_port() -> int:
-    """One that nobody listens on at the moment."""
-    with socket.create_server((LOOPBACK, 0)) as taken:
-        return int(taken.getsockname()[1])
+@contextmanager
+def held_port() -> Generator[int]:
+    """A port that only a server told of it can take meanwhile, again and again if it is started anew.
+
+    A port that is merely free when it is looked for is gone as soon as any client's connection is given it. One that
+    a socket is bound to, without listening, is given to nobody who asks for just any; and a server that allows
+    addresses to be used again, as all of ours and those written in Go do, can listen there nevertheless.
+    """
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind((LOOPBACK, 0))
+        yield int(held.getsockname()[1])

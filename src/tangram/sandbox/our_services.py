@@ -19,7 +19,7 @@ from tangram.kube.objects import Object
 from tangram.sandbox import accounts
 from tangram.sandbox.apiserver.discovery.version import GIT_VERSION
 from tangram.sandbox.folder import PairOnDisk
-from tangram.sandbox.loopback import LOOPBACK, free_port
+from tangram.sandbox.loopback import LOOPBACK, held_port
 from tangram.sandbox.nodes.parts import Part
 from tangram.services.gpu_aware import service as gpu_aware
 from tangram.services.gpu_aware.following import MapName
@@ -66,7 +66,7 @@ async def start_scheduler(
     config: Path | None = None,
 ) -> tuple[Scheduler, str]:
     """Serve extender, webhook and explain over HTTPS until the stack unwinds; the scheduler and where it answers."""
-    port = free_port()
+    port = stack.enter_context(held_port())
     settings = SchedulerSettings(
         served=frozenset(NAMES),
         lease=LEASE,
@@ -90,7 +90,7 @@ async def start_scheduler(
 
 async def start_aware(stack: AsyncExitStack, connection: Connection) -> str:
     """Serve gpu-aware over HTTP until the stack unwinds; where it answers."""
-    port = free_port()
+    port = stack.enter_context(held_port())
     settings = gpu_aware.Settings(address=Address(LOOPBACK, port), weights_map=WEIGHTS)
     part = Part("gpu-aware", lambda supervisor: gpu_aware.serve(supervisor, settings, connection))
     part.start()

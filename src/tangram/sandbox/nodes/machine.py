@@ -10,6 +10,7 @@ import asyncio
 import datetime as dt
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,7 @@ from tangram.kube.errors import NOT_FOUND, ApiError
 from tangram.kube.objects import Object
 from tangram.kube.recorder import About, Event, Recorder
 from tangram.sandbox import accounts
-from tangram.sandbox.loopback import LOOPBACK, free_port
+from tangram.sandbox.loopback import LOOPBACK, held_port
 from tangram.sandbox.nodes.containers import Containers
 from tangram.sandbox.nodes.described import MachineDescription
 from tangram.sandbox.nodes.device_manager import DeviceManager
@@ -104,6 +105,7 @@ class Machine:
         self._expected = frozenset(resource for resource, count in said.offered.allocatable.items() if count)
         self._has_agent = bool(description.cards.cards)
         self._told = False
+        self._ports = ExitStack()
         self._occupying: Occupying | None = None
         self._waking: asyncio.Task[None] | None = None
         self._recorder: Recorder | None = None
@@ -171,6 +173,7 @@ class Machine:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._ports.close()
 
     async def ready(self, within: float = WAKING_S) -> None:
         """Wait until the kubelet knows every resource that the agent has to offer. Raises `NotReady`."""
@@ -217,11 +220,14 @@ class Machine:
         self._configure()
         await self.kubelet.open_sockets()
         self._tasks.append(asyncio.create_task(self.keeping.run(), name=f"the node {self.name}"))
-        self.doors["gpu-label"] = Address(LOOPBACK, free_port())
+        self.doors["gpu-label"] = self._door()
         self.labeller.start()
         if self._has_agent:
-            self.doors["gpu-device"] = Address(LOOPBACK, free_port())
+            self.doors["gpu-device"] = self._door()
             self.agent.start()
+
+    def _door(self) -> Address:
+        return Address(LOOPBACK, self._ports.enter_context(held_port()))
 
     def _configure(self) -> None:
         # Like /var/run of a machine that boots: the slices that its files name are as gone as they are.

@@ -8,9 +8,8 @@ from tangram.sandbox.loopback import LOOPBACK, held_port
 
 
 def test_nobody_else_is_given_a_port_that_is_held() -> None:
-    with held_port() as port, socket.socket() as other:
-        with pytest.raises(OSError, match="in use"):
-            other.bind((LOOPBACK, port))
+    with held_port() as port, socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind((LOOPBACK, port))
     with socket.socket() as later:
         later.bind((LOOPBACK, port))
 

@@ -6,7 +6,7 @@ It states no fact: that is left to the test that needs it.
 import asyncio
 import signal
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -31,7 +31,9 @@ VGPU = "mthreads.com/vgpu"
 CORE = "mthreads.com/sgpu-core"
 MEMORY = "mthreads.com/sgpu-memory"
 NODE_LOCK = "hami.io/mutex.lock"
-WHOLE_GIVEN = "hami.io/metax-gpu-devices-allocated"
+WHOLE_GIVEN = "hami.io/metax-gpu-devices-to-allocate"
+"""Which whole cards, by their ids; what HAMi counts says the same by ids that it makes up."""
+WHOLE_COUNTED = "hami.io/metax-gpu-devices-allocated"
 
 TWO_GROUPS = "tangram: cards/v1\ncards:\n- server: c500-8-two-groups\n"
 # Everyone's, and the standard descriptors.
@@ -253,11 +255,17 @@ def set_mode(node: AgentNode, text: str) -> None:
 
 
 def predicted(node: AgentNode, *containers: Sequence[Device]) -> dict[str, str]:
-    """What a scheduler writes of whole cards at bind, in HAMi's words."""
-    text = "".join(
-        "".join(f"{card.uuid},Metax-GPU,65536,100:" for card in cards) + ";" for cards in containers
-    )
-    return {WHOLE_GIVEN: text, "hami.io/vgpu-node": str(node.name)}
+    """What our scheduler writes of whole cards at bind, where all cards of the node are whole."""
+
+    def text(name: Callable[[Device], str]) -> str:
+        rows = ["".join(f"{name(card)},Metax-GPU,65536,100:" for card in cards) for cards in containers]
+        return "".join(f"{row};" for row in rows)
+
+    return {
+        WHOLE_GIVEN: text(lambda card: card.uuid),
+        WHOLE_COUNTED: text(lambda card: f"{node.name}-metax-{card.index}"),
+        "hami.io/vgpu-node": str(node.name),
+    }
 
 
 def room_on(node: AgentNode, card: Device) -> SliceRoom:

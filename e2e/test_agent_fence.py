@@ -20,7 +20,19 @@ from builders.charts.goldens import objects_of
 from builders.charts.policies import policies, trust_manifests
 from builders.charts.reading import labels_of
 from e2e.agent_kit import TANGRAM, AgentNode
-from e2e.agent_view_kit import GPU, SGPU, end_pods, inside, metax, nodes_of, place_known, predicted, whole_pod
+from e2e.agent_view_kit import (
+    GPU,
+    SGPU,
+    WHOLE_COUNTED,
+    WHOLE_GIVEN,
+    end_pods,
+    inside,
+    metax,
+    nodes_of,
+    place_known,
+    predicted,
+    whole_pod,
+)
 from e2e.agent_watch_kit import until, until_annotation, until_counts, until_pod_says
 from e2e.scheduler_kit import apply
 from e2e.trust_kit import token
@@ -215,8 +227,9 @@ async def pods_are_told(node: AgentNode) -> None:
     await place_known(node, whole_pod("second", 1), {**promised, **waits})
     await until_pod_says(node, "second", PHASE, "success")
     assert (await inside(node, "second")).nodes == nodes_of(cards[1:2])
-    corrected = predicted(node, cards[1:2])["hami.io/metax-gpu-devices-allocated"]
-    await until_pod_says(node, "second", "hami.io/metax-gpu-devices-allocated", corrected)
+    corrected = predicted(node, cards[1:2])
+    for key in (WHOLE_COUNTED, WHOLE_GIVEN):
+        await until_pod_says(node, "second", key, corrected[key])
 
 
 async def a_mode_that_waits_is_told(node: AgentNode) -> None:

@@ -79,10 +79,10 @@ async def test_a_pod_with_whole_cards_runs_and_its_log_tells_which(
     assert await sandboxed.log(pod_name, "--tail=1") == "hello\n"
     # The agent's own word, written back to the pod.
     seen = await sandboxed.cluster.until_pod(
-        pod_name, lambda one: "hami.io/metax-gpu-devices-allocated" in one["metadata"]["annotations"]
+        pod_name, lambda one: "hami.io/metax-gpu-devices-to-allocate" in one["metadata"]["annotations"]
     )
     assert all(
-        unit in seen["metadata"]["annotations"]["hami.io/metax-gpu-devices-allocated"] for unit in held
+        unit in seen["metadata"]["annotations"]["hami.io/metax-gpu-devices-to-allocate"] for unit in held
     )
     await sandboxed.remove(pod_name)
 

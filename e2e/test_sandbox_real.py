@@ -218,7 +218,7 @@ async def _cards(api: Api, names: Sequence[str], restarts: int = 0) -> list[set[
             if all("running" in each.get("state", {}) and each["restartCount"] == restarts for each in told):
                 break
             await asyncio.sleep(0.05)
-    key = "hami.io/metax-gpu-devices-allocated"
+    key = "hami.io/metax-gpu-devices-to-allocate"
     return [
         {part.split(",")[0] for part in pod["metadata"]["annotations"][key].strip(":;").split(":")}
         for pod in pods

@@ -98,7 +98,8 @@ def test_every_kind_of_card_on_the_node_gets_its_keys_even_if_none_is_given() ->
 def test_an_undecided_card_is_written_under_what_it_was_given_as() -> None:
     given = allocation(app(share(0, kind=AskKind.WHOLE)))
     written = binding_writes(request(ask()), given, node(card(0, mode=CardMode.UNDECIDED)), NOW).annotations
-    assert written["hami.io/metax-gpu-devices-allocated"] == "GPU-0,Metax-GPU,4096,10:;"
+    assert written["hami.io/metax-gpu-devices-allocated"] == "n1-metax-0,Metax-GPU,4096,10:;"
+    assert written["hami.io/metax-gpu-devices-to-allocate"] == "GPU-0,Metax-GPU,4096,10:;"
     assert written["hami.io/metax-sgpu-devices-allocated"] == ";"
     assert written["metax-tech.com/gpu-devices-allocated"] == "[[]]"
 
@@ -245,3 +246,14 @@ def test_fractions_of_a_mib_are_not_promised() -> None:
     odd = Share(CardUuid("GPU-0"), 0, Bytes(from_mib(5) + 7), 1)
     written = binding_writes(request(ask()), allocation(app(odd)), node(card(0)), NOW).annotations
     assert written["hami.io/metax-sgpu-devices-allocated"] == "GPU-0,Metax-SGPU,5,1:;"
+
+
+def test_what_hami_counts_by_is_written_where_it_reads_and_the_real_ids_beside_it() -> None:
+    whole = [card(index, mode=CardMode.WHOLE) for index in range(3)]
+    moore = [card(index, Vendor.MTHREADS) for index in range(3, 5)]
+    given = allocation(app(share(2, kind=AskKind.WHOLE)), app(share(4)))
+    written = binding_writes(request(ask()), given, node(*whole, *moore), NOW).annotations
+    assert written["hami.io/metax-gpu-devices-allocated"] == "n1-metax-2,Metax-GPU,4096,10:;;"
+    assert written["hami.io/metax-gpu-devices-to-allocate"] == "GPU-2,Metax-GPU,4096,10:;;"
+    assert written["hami.io/mthreads-vgpu-devices-allocated"] == ";n1-mthreads-4,Mthreads,4096,10:;"
+    assert written["hami.io/mthreads-vgpu-devices-to-allocate"] == ";GPU-4,Mthreads,4096,10:;"

@@ -6,7 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from builders.clusters import card
-from builders.starts import GPU, HAMI_MTHREADS, HAMI_SLICE, HAMI_WHOLE, bound, inventory
+from builders.starts import (
+    GPU,
+    HAMI_MTHREADS,
+    HAMI_MTHREADS_NAMED,
+    HAMI_SLICE,
+    HAMI_WHOLE,
+    HAMI_WHOLE_NAMED,
+    bound,
+    inventory,
+)
 from tangram.model.allocations import Tenant
 from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.nodes import Node
@@ -29,7 +38,10 @@ def pod_with(*limits: dict[str, str], annotations: dict[str, str] | None = None)
 def test_every_container_has_its_own_cards_and_those_without_are_empty() -> None:
     pod = pod_with({GPU: "2"}, {}, {GPU: "1"})
     assert given_annotations(pod, Vendor.METAX, {"c0": CARDS[:2], "c2": CARDS[3:]}, HOST) == {
-        HAMI_WHOLE: "GPU-n-0,Metax-GPU,65536,100:GPU-n-1,Metax-GPU,65536,100:;;GPU-n-3,Metax-GPU,65536,100:;",
+        HAMI_WHOLE: "n-metax-0,Metax-GPU,65536,100:n-metax-1,Metax-GPU,65536,100:;;n-metax-3,Metax-GPU,65536,100:;",
+        HAMI_WHOLE_NAMED: (
+            "GPU-n-0,Metax-GPU,65536,100:GPU-n-1,Metax-GPU,65536,100:;;GPU-n-3,Metax-GPU,65536,100:;"
+        ),
         NODE: "n",
     }
 
@@ -48,7 +60,7 @@ def test_a_pod_that_says_so_already_is_not_written_again() -> None:
     assert given_annotations(replace(pod, annotations=first), Vendor.METAX, {"c0": CARDS[:1]}, HOST) == {}
     assert given_annotations(
         replace(pod, annotations=first), Vendor.METAX, {"c0": CARDS[1:2]}, HOST
-    ).keys() == {HAMI_WHOLE}
+    ).keys() == {HAMI_WHOLE, HAMI_WHOLE_NAMED}
 
 
 def test_the_node_that_a_scheduler_wrote_is_left_alone() -> None:
@@ -62,14 +74,20 @@ def part(mode: CardMode) -> Card:
 
 @pytest.mark.parametrize("mode", [CardMode.VIRTUAL, CardMode.SHARED])
 def test_a_part_of_a_card_is_listed_as_that_part(mode: CardMode) -> None:
-    written = given_annotations(pod_with({GPU: "2"}), Vendor.METAX, {"c0": [part(mode), part(mode)]}, HOST)
-    assert written[HAMI_WHOLE] == "GPU-n-0,Metax-GPU,16384,25:GPU-n-0,Metax-GPU,16384,25:;"
+    host = replace(HOST, cards=(part(mode), *CARDS[1:]))
+    written = given_annotations(pod_with({GPU: "2"}), Vendor.METAX, {"c0": [part(mode), part(mode)]}, host)
+    # HAMi makes up an id for each part, and nobody knows which of them this is.
+    assert written == {
+        HAMI_WHOLE: "GPU-n-0,Metax-GPU,16384,25:GPU-n-0,Metax-GPU,16384,25:;",
+        NODE: "n",
+    }
 
 
 def test_cards_of_moore_threads_go_by_their_own_key_and_word() -> None:
     mine = card("n", 0, vendor=Vendor.MTHREADS, mode=CardMode.WHOLE)
     written = given_annotations(pod_with({"mthreads.com/gpu": "1"}), Vendor.MTHREADS, {"c0": [mine]}, HOST)
-    assert written[HAMI_MTHREADS] == "GPU-n-0,Mthreads,65536,16:;"
+    assert written[HAMI_MTHREADS] == "n-mthreads-0,Mthreads,65536,16:;"
+    assert written[HAMI_MTHREADS_NAMED] == "GPU-n-0,Mthreads,65536,16:;"
 
 
 def test_an_id_that_no_string_can_hold_is_refused() -> None:
@@ -78,12 +96,22 @@ def test_an_id_that_no_string_can_hold_is_refused() -> None:
         given_annotations(pod_with({GPU: "1"}), Vendor.METAX, {"c0": [odd]}, HOST)
 
 
-def test_ids_that_hami_made_up_stay_because_it_counts_no_others() -> None:
-    made_up = {HAMI_WHOLE: "n-metax-3,Metax-GPU,65536,100:;", NODE: "n"}
-    pod = pod_with({GPU: "1"}, annotations=made_up)
-    assert given_annotations(pod, Vendor.METAX, {"c0": CARDS[:1]}, HOST) == {}
-    elsewhere = pod_with({GPU: "1"}, annotations={**made_up, HAMI_WHOLE: "m-metax-3,Metax-GPU,65536,100:;"})
-    assert given_annotations(elsewhere, Vendor.METAX, {"c0": CARDS[:1]}, HOST)
+def test_what_hami_promised_is_written_over_in_the_ids_by_which_it_counts() -> None:
+    promised = dict.fromkeys((HAMI_WHOLE, HAMI_WHOLE_NAMED), "n-metax-3,Metax-GPU,65536,100:;")
+    pod = pod_with({GPU: "1"}, annotations={**promised, NODE: "n"})
+    assert given_annotations(pod, Vendor.METAX, {"c0": CARDS[:1]}, HOST) == {
+        HAMI_WHOLE: "n-metax-0,Metax-GPU,65536,100:;",
+        HAMI_WHOLE_NAMED: "GPU-n-0,Metax-GPU,65536,100:;",
+    }
+
+
+def test_hami_numbers_whole_cards_by_their_turn_among_those_that_are_not_sliced() -> None:
+    host = replace(HOST, cards=(card("n", 0), *CARDS[1:]))
+    written = given_annotations(pod_with({GPU: "1"}), Vendor.METAX, {"c0": CARDS[2:3]}, host)
+    assert written[HAMI_WHOLE] == "n-metax-1,Metax-GPU,65536,100:;"
+    tenant = read_tenant(replace(pod_with({GPU: "1"}), annotations=written), host)
+    assert isinstance(tenant, Tenant)
+    assert tenant.allocation.cards == ("GPU-n-2",)
 
 
 def told(*numbered: tuple[int, int]) -> str:
@@ -135,7 +163,7 @@ def test_what_cannot_be_told_for_certain_stays_as_it_was_told() -> None:
     text = {HAMI_SLICE: ";GPU-elsewhere,Metax-SGPU,16384,25:;", DEVICE_ALLOCATED: told((0, 0))}
     pod = pod_with({GPU: "1"}, {}, annotations=text)
     written = given_annotations(pod, Vendor.METAX, {"c0": CARDS[1:2]}, HOST)
-    assert written.keys() == {HAMI_WHOLE, NODE}
+    assert written.keys() == {HAMI_WHOLE, HAMI_WHOLE_NAMED, NODE}
 
 
 def test_what_was_bound_before_there_was_a_device_is_told_to_koord_scheduler_under_its_numbers() -> None:

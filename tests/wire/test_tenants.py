@@ -272,6 +272,46 @@ def test_a_counted_whole_card_is_one_of_the_whole_cards_whatever_its_number() ->
     assert isinstance(read_tenant(pod, node), Unnamed)
 
 
+def named(counted: str, real: str) -> Pod:
+    written = {HAMI_WHOLE: counted, "hami.io/metax-gpu-devices-to-allocate": real}
+    return bound_pod({"metax-tech.com/gpu": "1"}, annotations=written)
+
+
+def whole_cards() -> Node:
+    device, _ = read_device(manifests.device(manifests.device_entry(0), manifests.device_entry(1)))
+    return read_node(manifests.node("n1", capacity={"metax-tech.com/gpu": "2"}), device).node
+
+
+def test_the_real_id_beside_a_stand_in_says_which_card_it_is() -> None:
+    pod = named("n1-metax-1,Metax-GPU,65536,100:;", "GPU-0,Metax-GPU,65536,100:;")
+    assert shares_of(pod, whole_cards()) == [[held(0, 64, 100, AskKind.WHOLE)]]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param("n1-metax-0,Metax-GPU,65536,100:;", id="another-stand-in"),
+        pytest.param("GPU-0,Metax-GPU,65536,100:GPU-1,Metax-GPU,65536,100:;", id="more"),
+        pytest.param("GPU-0,Metax-GPU:;", id="spoilt"),
+        pytest.param(";", id="nothing"),
+    ],
+)
+def test_what_does_not_fit_the_stand_in_beside_it_is_not_its_real_id(beside: str) -> None:
+    pod = named("n1-metax-1,Metax-GPU,65536,100:;", beside)
+    assert shares_of(pod, whole_cards()) == [[held(1, 64, 100, AskKind.WHOLE)]]
+
+
+def test_a_real_id_that_the_kubelet_gave_stays_whatever_was_promised_beside_it() -> None:
+    pod = named("GPU-1,Metax-GPU,65536,100:;", "GPU-0,Metax-GPU,65536,100:;")
+    assert shares_of(pod, whole_cards()) == [[held(1, 64, 100, AskKind.WHOLE)]]
+
+
+def test_on_a_node_of_stand_ins_the_stand_in_counts_and_not_the_real_id_beside_it() -> None:
+    pod = named("n1-metax-1,Metax-GPU,65536,100:;", "GPU-0,Metax-GPU,65536,100:;")
+    (shares,) = shares_of(pod, counted_node())
+    assert [share.card for share in shares] == ["n1-metax-1"]
+
+
 def test_a_real_id_on_a_node_of_stand_ins_is_unnamed_because_the_card_is_there_under_another_name() -> None:
     pod = bound_pod({"metax-tech.com/gpu": "1"}, annotations={HAMI_WHOLE: "GPU-7,Metax-GPU,65536,100:;"})
     assert isinstance(read_tenant(pod, counted_node()), Unnamed)

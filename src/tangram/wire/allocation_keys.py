@@ -21,8 +21,7 @@ ANNOTATIONS: Final = (
     hami.METAX_WHOLE_ALLOCATED,
     hami.METAX_SLICE_TO_ALLOCATE,
     hami.METAX_SLICE_ALLOCATED,
-    # HAMi registers it and does not write it; a version that did would be believed.
-    "hami.io/mthreads-vgpu-devices-to-allocate",
+    hami.MTHREADS_TO_ALLOCATE,
     hami.MTHREADS_ALLOCATED,
     metax_allocated.ALLOCATED,
     metax_allocated.PREDICATE_TIME,

@@ -2,7 +2,8 @@
 
 The Binding carries it, so pod and cards are committed in one call. What each closed plugin reads is reproduced byte for
 byte: HAMi writes the keys of every kind of card the node has, with bare separators for kinds the pod did not ask
-for; Koordinator writes its own keys once per pod, and MetaX's in a form of its own.
+for, and counts whole cards and Moore Threads' by ids that it makes up, beside which the real ones are written here;
+Koordinator writes its own keys once per pod, and MetaX's in a form of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tangram.wire.koordinator.binding import device_allocated, koordinator_annot
 from tangram.wire.limits import check_annotations, check_labels
 from tangram.wire.metax_allocated import GivenCard
 from tangram.wire.nodelock import LockHolder, NodeLock, format_lock
+from tangram.wire.stand_ins import counted_as
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NANOSECONDS = 10**9
@@ -133,15 +135,18 @@ def _hami_writes(allocation: Allocation, node: Node, cards: _Cards, now_ns: int)
     }
     metax = [card for card in node.cards if card.vendor is Vendor.METAX]
     if any(card.offered_whole for card in metax):
-        held = _allocation_string(allocation, cards, Vendor.METAX, AskKind.WHOLE, hami.METAX_WHOLE)
-        annotations |= {hami.METAX_WHOLE_TO_ALLOCATE: held, hami.METAX_WHOLE_ALLOCATED: held}
+        named, counted = _allocation_strings(allocation, node, Vendor.METAX, AskKind.WHOLE, hami.METAX_WHOLE)
+        annotations |= {hami.METAX_WHOLE_TO_ALLOCATE: named, hami.METAX_WHOLE_ALLOCATED: counted}
     if any(card.offered_sliced for card in metax):
-        held = _allocation_string(allocation, cards, Vendor.METAX, AskKind.SLICE, hami.METAX_SLICE)
+        # HAMi reads the ids of cards with slices from the node, and counts by them.
+        held, _ = _allocation_strings(allocation, node, Vendor.METAX, AskKind.SLICE, hami.METAX_SLICE)
         annotations |= {hami.METAX_SLICE_TO_ALLOCATE: held, hami.METAX_SLICE_ALLOCATED: held}
         annotations |= _metax_slices(allocation, cards, now_ns)
     if any(card.vendor is Vendor.MTHREADS for card in node.cards):
-        held = _allocation_string(allocation, cards, Vendor.MTHREADS, None, hami.MTHREADS)
-        annotations[hami.MTHREADS_ALLOCATED] = held
+        named, counted = _allocation_strings(allocation, node, Vendor.MTHREADS, None, hami.MTHREADS)
+        annotations[hami.MTHREADS_ALLOCATED] = counted
+        if counted != named:
+            annotations[hami.MTHREADS_TO_ALLOCATE] = named
         annotations |= _mthreads_annotations(allocation, node, cards, now_ns)
     # A node name may have 253 characters and a label value 63; the label is for finding pods, the annotation counts.
     labels = {hami.NODE: str(node.name)} if is_label_value(node.name) else {}
@@ -178,17 +183,24 @@ def _metax_slices(allocation: Allocation, cards: _Cards, now_ns: int) -> dict[st
     }
 
 
-def _allocation_string(
-    allocation: Allocation, cards: _Cards, vendor: Vendor, kind: AskKind | None, word: str
-) -> str:
-    return hami.encode_allocation(
-        [
-            hami.HeldCard(share.card, word, floor_mib(share.memory), share.cores)
-            for share in container.shares
-            if _belongs(share, cards, vendor, kind)
-        ]
+def _allocation_strings(
+    allocation: Allocation, node: Node, vendor: Vendor, kind: AskKind | None, word: str
+) -> tuple[str, str]:
+    """The same shares by the cards' own ids, and by those by which HAMi counts them."""
+    cards = {card.uuid: card for card in node.cards}
+    rows = [
+        [share for share in container.shares if _belongs(share, cards, vendor, kind)]
         for container in allocation.containers
-    )
+    ]
+    counted = {share.card: counted_as(node, cards[share.card]) for row in rows for share in row}
+
+    def text(ids: Mapping[CardUuid, str]) -> str:
+        return hami.encode_allocation(
+            [hami.HeldCard(ids[share.card], word, floor_mib(share.memory), share.cores) for share in row]
+            for row in rows
+        )
+
+    return text({uuid: str(uuid) for uuid in counted}), text(counted)
 
 
 def _belongs(share: Share, cards: _Cards, vendor: Vendor, kind: AskKind | None) -> bool:

@@ -1,9 +1,8 @@
 """The cards that the kubelet really gave, written on the pod in the words in which a scheduler reads them.
 
 For whole cards a scheduler's annotation is a prediction: the kubelet chooses by ids. What it chose is written over the
-prediction, container by container, so that every reader counts the cards that are really gone: koord-scheduler too,
-where the prediction was told to it. HAMi knows whole cards only by ids it makes up, and would not count others after
-its next start: what it wrote in those stays.
+prediction, container by container, so that every reader counts the cards that are really gone: HAMi by the ids that
+it makes up for them, whoever placed the pod, and koord-scheduler too, where the prediction was told to it.
 """
 
 from __future__ import annotations
@@ -17,16 +16,17 @@ from tangram.model.cards import Card, CardMode, Vendor
 from tangram.model.nodes import Node
 from tangram.model.pods import Pod
 from tangram.units.memory import Bytes, floor_mib
-from tangram.wire import hami, metax_cards, mthreads_cards
+from tangram.wire import hami
 from tangram.wire.errors import WireError
 from tangram.wire.held import held_by_hami
 from tangram.wire.koordinator.binding import device_allocated
 from tangram.wire.koordinator.names import DEVICE_ALLOCATED
+from tangram.wire.stand_ins import counted_as
 from tangram.wire.tenants import Unnamed
 
 _WORDS = {
-    Vendor.METAX: (hami.METAX_WHOLE_ALLOCATED, hami.METAX_WHOLE),
-    Vendor.MTHREADS: (hami.MTHREADS_ALLOCATED, hami.MTHREADS),
+    Vendor.METAX: (hami.METAX_WHOLE_ALLOCATED, hami.METAX_WHOLE_TO_ALLOCATE, hami.METAX_WHOLE),
+    Vendor.MTHREADS: (hami.MTHREADS_ALLOCATED, hami.MTHREADS_TO_ALLOCATE, hami.MTHREADS),
 }
 
 
@@ -38,13 +38,13 @@ def given_annotations(
     A card that was given in parts (virtual functions, turns) is listed once for each. Raises `WireError` for ids no
     allocation string can hold.
     """
-    key, word = _WORDS[vendor]
-    if _made_up(pod, pod.annotations.get(key, "")):
-        return {}
-    text = hami.encode_allocation(
-        [_held(card, word) for card in given.get(container.name, ())] for container in pod.containers
+    key, beside, word = _WORDS[vendor]
+    rows = [given.get(container.name, ()) for container in pod.containers]
+    counted = hami.encode_allocation(
+        [_held(card, word, counted_as(node, card)) for card in row] for row in rows
     )
-    wanted = {key: text}
+    named = hami.encode_allocation([_held(card, word, str(card.uuid)) for card in row] for row in rows)
+    wanted = {key: counted} if counted == named else {key: counted, beside: named}
     if pod.node_name is not None and hami.NODE not in pod.annotations:
         wanted[hami.NODE] = str(pod.node_name)
     if DEVICE_ALLOCATED in pod.annotations:
@@ -85,19 +85,8 @@ def _told(pod: Pod, node: Node) -> dict[str, str]:
     return device_allocated(Allocation(node.name, containers), cards, node.minors)
 
 
-def _made_up(pod: Pod, written: str) -> bool:
-    """Whether an allocation names cards by HAMi's stand-ins, which only say how many there are."""
-    try:
-        ids = [held.id for row in hami.decode_allocation(written) for held in row]
-    except WireError:
-        return False
-    words = (metax_cards.STAND_IN, mthreads_cards.STAND_IN)
-    stand_ins = tuple(f"{pod.node_name}-{word}-" for word in words)
-    return bool(ids) and all(each.startswith(stand_ins) for each in ids)
-
-
-def _held(card: Card, word: str) -> hami.HeldCard:
+def _held(card: Card, word: str, identity: str) -> hami.HeldCard:
     parts = card.slots if card.mode in (CardMode.VIRTUAL, CardMode.SHARED) else 1
     return hami.HeldCard(
-        str(card.uuid), word, floor_mib(Bytes(card.memory // max(1, parts))), card.cores // max(1, parts)
+        identity, word, floor_mib(Bytes(card.memory // max(1, parts))), card.cores // max(1, parts)
     )

@@ -26,6 +26,8 @@ METAX_WHOLE_TO_ALLOCATE: Final = "hami.io/metax-gpu-devices-to-allocate"
 METAX_WHOLE_ALLOCATED: Final = "hami.io/metax-gpu-devices-allocated"
 METAX_SLICE_TO_ALLOCATE: Final = "hami.io/metax-sgpu-devices-to-allocate"
 METAX_SLICE_ALLOCATED: Final = "hami.io/metax-sgpu-devices-allocated"
+MTHREADS_TO_ALLOCATE: Final = "hami.io/mthreads-vgpu-devices-to-allocate"
+"""Registered by HAMi, which neither writes nor reads it."""
 MTHREADS_ALLOCATED: Final = "hami.io/mthreads-vgpu-devices-allocated"
 
 METAX_WHOLE: Final = "Metax-GPU"

@@ -1,13 +1,12 @@
 """The cards a bound pod holds, as each of its possible writers wrote them down.
 
 HAMi and our own scheduler write per container, Koordinator per pod, and the MetaX plugin's key comes in both forms.
-Ids are matched to the node's cards here: a stand-in such as `node-1-metax-3` still means a card of that node after
-its real ids have become known.
+Ids are matched to the node's cards here: an id that HAMi made up still means a card of that node after its real ids
+have become known, and where the real ones are written beside them, it means those.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -20,22 +19,23 @@ from tangram.model.pods import Pod
 from tangram.model.requests import AskKind
 from tangram.units.ids import CardUuid
 from tangram.units.memory import Bytes, from_mib
-from tangram.wire import hami, metax_cards, mthreads, mthreads_cards
+from tangram.wire import hami, mthreads, stand_ins
 from tangram.wire.errors import WireError, shown
 from tangram.wire.koordinator import names
 from tangram.wire.koordinator.allocated import decode_allocated, gpu_share
 from tangram.wire.metax_allocated import ALLOCATED, GivenCard, decode_given
 
-_STAND_IN = re.compile(rf"(.*)-({metax_cards.STAND_IN}|{mthreads_cards.STAND_IN})-([0-9]{{1,4}})", re.DOTALL)
 _NO_NUMBER = -1
 
 _Entry = TypeVar("_Entry")
+_Rows = tuple[tuple[hami.HeldCard, ...], ...]
 
 _HAMI_KEYS = (
-    (hami.METAX_WHOLE_ALLOCATED, AskKind.WHOLE),
-    (hami.METAX_SLICE_ALLOCATED, AskKind.SLICE),
-    (hami.MTHREADS_ALLOCATED, AskKind.SLICE),
+    (hami.METAX_WHOLE_ALLOCATED, hami.METAX_WHOLE_TO_ALLOCATE, AskKind.WHOLE),
+    (hami.METAX_SLICE_ALLOCATED, None, AskKind.SLICE),
+    (hami.MTHREADS_ALLOCATED, hami.MTHREADS_TO_ALLOCATE, AskKind.SLICE),
 )
+"""What HAMi counts, where the real ids of the same cards may be, and how they are held."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -51,16 +51,18 @@ class Held(msgspec.Struct, frozen=True):
 
 def held_by_hami(pod: Pod, node: Node | None) -> Held:
     """What HAMi's allocation strings say. Raises `WireError` for strings that cannot be read or are of another node."""
-    written = [(pod.annotations.get(key, ""), kind) for key, kind in _HAMI_KEYS]
+    written = [(pod.annotations.get(key, ""), named, kind) for key, named, kind in _HAMI_KEYS]
     placed_on = pod.annotations.get(hami.NODE) or pod.node_name
-    if any(text for text, _ in written) and placed_on != pod.node_name:
+    if any(text for text, *_ in written) and placed_on != pod.node_name:
         raise WireError(
             "allocation-elsewhere",
             f"its allocation is for node {shown(placed_on)} and it runs on {shown(pod.node_name)}",
         )
     rows: list[tuple[Share, ...]] = [() for _ in pod.containers]
-    for text, kind in written:
-        for position, held in enumerate(_fitted(hami.decode_allocation(text), len(rows))):
+    for text, named, kind in written:
+        counted = hami.decode_allocation(text)
+        found = counted if named is None else _named(node, pod, counted, pod.annotations.get(named, ""))
+        for position, held in enumerate(_fitted(found, len(rows))):
             rows[position] += tuple(
                 _share(node, card.id, from_mib(card.memory_mib), card.cores, kind) for card in held
             )
@@ -101,6 +103,25 @@ def _whole_units(pod: Pod, percent: int, card: Card) -> int:
     return exact // 100 if mthreads.PREDICATE_TIME in pod.annotations else -(-exact // 100)
 
 
+def _named(node: Node | None, pod: Pod, counted: _Rows, written: str) -> _Rows:
+    """The real ids behind those that HAMi made up, where somebody wrote as many beside them; else what is counted.
+
+    Where the node's own cards go by such ids, as they do once no agent tells the real ones, only these can be matched.
+    """
+    if node is not None and any(stand_ins.is_stand_in(node.name, card.uuid) for card in node.cards):
+        return counted
+    ids = [card.id for row in counted for card in row]
+    if not written or not ids or not all(stand_ins.is_stand_in(pod.node_name, each) for each in ids):
+        return counted
+    try:
+        named = hami.decode_allocation(written)
+    except WireError:
+        return counted
+    alike = [len(row) for row in named] == [len(row) for row in counted]
+    real = not any(stand_ins.is_stand_in(pod.node_name, card.id) for row in named for card in row)
+    return named if alike and real else counted
+
+
 def _fitted(rows: Sequence[tuple[_Entry, ...]], count: int) -> list[tuple[_Entry, ...]]:
     """As many rows as the pod has containers; rows too many may only be empty."""
     if any(rows[count:]):
@@ -117,8 +138,8 @@ def _given_shares(node: Node | None, row: Sequence[GivenCard]) -> tuple[Share, .
 def _share(node: Node | None, identity: str, memory: Bytes, cores: int, kind: AskKind) -> Share:
     uuid, card = _find(node, identity, None)
     if card is None:
-        made_up = _STAND_IN.fullmatch(identity)
-        return Share(uuid, int(made_up[3]) if made_up else _NO_NUMBER, memory, cores, kind)
+        number = stand_ins.number_of(identity)
+        return Share(uuid, _NO_NUMBER if number is None else number, memory, cores, kind)
     if card.vendor is Vendor.MTHREADS and card.mode is CardMode.WHOLE:
         kind = AskKind.WHOLE
     if kind is AskKind.WHOLE and card.mode in (CardMode.WHOLE, CardMode.UNDECIDED):
@@ -136,34 +157,18 @@ def _find(node: Node | None, identity: str, minor: int | None) -> tuple[CardUuid
     if node is None:
         return CardUuid(identity), None
     by_id = next((card for card in node.cards if card.uuid == identity), None)
-    meant = by_id or _stood_in_for(node, identity)
+    meant = by_id or stand_ins.behind(node, identity)
     if meant is None and minor is not None:
         # The number that the node's `Device` gives the card, where there is one.
         numbered = (card for card in node.cards if node.minors.get(card.uuid, card.index) == minor)
         meant = next(numbered, None)
     if meant is not None:
         return meant.uuid, meant
-    if _is_stand_in(node, identity) or any(_is_stand_in(node, card.uuid) for card in node.cards):
+    if any(
+        stand_ins.is_stand_in(node.name, each) for each in (identity, *(card.uuid for card in node.cards))
+    ):
         raise WireError(
             "card-unknown",
             f"its allocation names {shown(identity)}, and its node does not say which card that is",
         )
     return CardUuid(identity), None
-
-
-def _stood_in_for(node: Node, identity: str) -> Card | None:
-    """The card behind an id that HAMi made up. Whole MetaX cards are counted, Moore Threads ones numbered."""
-    made_up = _STAND_IN.fullmatch(identity)
-    if made_up is None or made_up[1] != node.name:
-        return None
-    number = int(made_up[3])
-    if made_up[2] == mthreads_cards.STAND_IN:
-        numbered = (card for card in node.cards if card.vendor is Vendor.MTHREADS and card.index == number)
-        return next(numbered, None)
-    whole = [card for card in node.cards if card.vendor is Vendor.METAX and card.offered_whole]
-    return whole[number] if number < len(whole) else None
-
-
-def _is_stand_in(node: Node, identity: str) -> bool:
-    made_up = _STAND_IN.fullmatch(identity)
-    return made_up is not None and made_up[1] == node.name

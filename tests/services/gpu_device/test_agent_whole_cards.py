@@ -6,17 +6,23 @@ from collections import Counter
 
 import pytest
 
-from builders.agent_api import pod
+from builders.agent_api import NODE, pod
 from builders.agent_runs import GPU, MT_GPU, AgentRun, agent_on
 from builders.waiting import LIMIT_S, until
-from tangram.wire.hami import METAX_WHOLE_ALLOCATED, MTHREADS_ALLOCATED, decode_allocation
+from tangram.wire.hami import (
+    METAX_WHOLE_ALLOCATED,
+    METAX_WHOLE_TO_ALLOCATE,
+    MTHREADS_ALLOCATED,
+    MTHREADS_TO_ALLOCATE,
+    decode_allocation,
+)
 from tangram.wire.koordinator.names import DEVICE_ALLOCATED
 
 EIGHT = {"server": "c500-8-two-groups"}
 GROUPS = ({0, 1, 2, 3}, {4, 5, 6, 7})
 
 
-def written_cards(run: AgentRun, name: str, key: str = METAX_WHOLE_ALLOCATED) -> list[str]:
+def written_cards(run: AgentRun, name: str, key: str = METAX_WHOLE_TO_ALLOCATE) -> list[str]:
     text = run.api.pod(name)["metadata"]["annotations"].get(key, "")
     return [each.id for container in decode_allocation(text) for each in container]
 
@@ -129,8 +135,9 @@ async def test_virtual_functions_are_handed_out_one_by_one_and_fill_a_card_first
             device = next(each for each in run.driver.world.devices() if each.uuid == held[-1])
             assert set(run.edits_of(made)[1]) == set(device.nodes.all)
         assert len({functions[each] for each in held}) == 1
-        await until(lambda: all(written_cards(run, f"p{number}") for number in range(4)))
-        assert written_cards(run, "p0") == [functions[held[0]]]
+        counted = METAX_WHOLE_ALLOCATED
+        await until(lambda: all(written_cards(run, f"p{number}", counted) for number in range(4)))
+        assert written_cards(run, "p0", counted) == [functions[held[0]]]
 
 
 async def test_a_shared_card_is_offered_as_often_as_configured_and_turns_spread() -> None:
@@ -154,7 +161,9 @@ async def test_whole_cards_of_moore_threads_come_as_the_variable_of_their_runtim
         env, nodes = run.edits_of(made)
         assert env == {"MTHREADS_VISIBLE_DEVICES": ",".join(map(str, numbers))}
         assert not nodes
-        await until(lambda: sorted(written_cards(run, "p", MTHREADS_ALLOCATED)) == sorted(ids))
+        await until(lambda: sorted(written_cards(run, "p", MTHREADS_TO_ALLOCATE)) == sorted(ids))
+        made_up = [f"{NODE}-mthreads-{number}" for number in numbers]
+        assert sorted(written_cards(run, "p", MTHREADS_ALLOCATED)) == made_up
 
 
 async def test_two_containers_never_share_a_card_and_each_is_told_its_own() -> None:
@@ -167,7 +176,7 @@ async def test_two_containers_never_share_a_card_and_each_is_told_its_own() -> N
         assert set(run.grant_of(made, "c1").cards) == set(given["c1"][GPU])
 
         def told() -> list[set[str]]:
-            text = run.api.pod("p")["metadata"]["annotations"].get(METAX_WHOLE_ALLOCATED, "")
+            text = run.api.pod("p")["metadata"]["annotations"].get(METAX_WHOLE_TO_ALLOCATE, "")
             return [{each.id for each in container} for container in decode_allocation(text)]
 
         await until(lambda: told() == [set(given["c0"][GPU]), set(given["c1"][GPU])])

@@ -204,7 +204,8 @@ async def a_card_is_taken_out_and_given_back(cluster: Cluster, visitor: Visitor)
     )
     await cluster.api.create(card_pod("late", OURS, share(10)))
     waits = await cluster.until_pod("late", _is_refused, namespace=OURS)
-    assert "cordoned" in json.dumps(waits["status"]["conditions"])
+    why = json.dumps(waits["status"]["conditions"])
+    assert "cordoned" in why, why
     # Its page says the same, and the button is the other one now.
     assert "cordoned" in (await visitor.get(f"/pods/{OURS}/late")).text
 

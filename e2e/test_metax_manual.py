@@ -258,8 +258,12 @@ async def enable_gpu_aware(person: Person) -> None:
     # The address that the manual's command prints is the Service's in its namespace, and leads to the release's pods.
     alias = (await cluster.api.get(path_of("Service", "gpu-aware-plugin", namespace=OF_THE_PAGE)))["spec"]
     assert (address, alias.get("selector")) == (f"http://{alias['clusterIP']}:8080", None)
-    where = f"/api/v1/namespaces/{OF_THE_PAGE}/services/gpu-aware-plugin:8080/proxy/readyz"
-    assert await person.types(f"kubectl get --raw {where}")
+    slices = "kubectl get endpointslices --output=jsonpath={.items[*].endpoints[*].addresses[0]} --namespace"
+    there, real = (
+        f"{slices} {OF_THE_PAGE}",
+        f"{slices} {NAMESPACE} -l kubernetes.io/service-name=gpu-aware-service",
+    )
+    assert (await person.types(there)).split() == (await person.types(real)).split() != []
     enable = f"{TANGRAM} gpu-aware enable --manifest copy.yaml --extender-url {address} --yes"
     await person.types(f"cp own.yaml copy.yaml; {enable}", on=WORKER)
     assert yaml.safe_load(await person.types(f"cat {EXTENDERS}", on=WORKER)) == yaml.safe_load(by_hand)

@@ -116,7 +116,7 @@ async def verified(person: Person, node: str, cards: int, given: int) -> None:
     assert len(re.findall(rf"^ +{GPU}: +{cards}$", described, re.MULTILINE)) == 2, described
     assert re.search(rf"^ +{GPU} +{given} +{given}$", described, re.MULTILINE), described
     ready = ("runtime.ready=true", "driver.ready=true", "maca.ready=true", "gpu.driver.mode=cloud")
-    for label in ("gpu.installed=true", "gpu.product=MXC500", *ready):
+    for label in ("gpu.installed=true", "gpu.product=C500", *ready):
         assert f"metax-tech.com/{label}" in described, described
 
 
@@ -143,7 +143,7 @@ async def job_runs(person: Person) -> None:
     """On an image without MXMACA, as the manual's job under the operator."""
     made = pod("sample", container(script=f"{LOOK}; {SLEEP}", limits={GPU: CARDS}))
     made["spec"]["nodeSelector"] = {
-        "metax-tech.com/gpu.product": "MXC500",
+        "metax-tech.com/gpu.product": "C500",
         "kubernetes.io/hostname": SECOND,
     }
     (person.folder / "sample.yaml").write_text(yaml.safe_dump(made))

@@ -128,7 +128,7 @@ async def test_each_node_pulls_and_shows_the_mxmaca_of_its_cards_and_no_other(st
         name: (labels(node).get(LABEL_PRODUCT), labels(node).get(MACA_PRODUCT))
         for name, node in nodes.items()
     }
-    assert marks == {C500: ("MXC500", "c500"), N100: ("MXN100", "n100")}
+    assert marks == {C500: ("C500", "c500"), N100: ("N100", "n100")}
     said = await ready.status()
     assert said.status == 0, said.output
 
@@ -184,7 +184,7 @@ async def test_a_node_that_no_image_is_for_says_which_to_add_and_offers_nothing(
     await poll_until(told, what="Degraded")
     said = await ready.tangram("status", "operator", "-o", "json")
     assert said.status == 1
-    assert "names no image for the MXN100 cards" in said.output
+    assert "names no image for the N100 cards" in said.output
     assert offered((await ready.nodes())[C500]) == CARDS_OF_A_NODE
     await ready.upgrade(story.values(*images))
     await story.until_maca(N100, has_default(FIRST), "its MXMACA again")

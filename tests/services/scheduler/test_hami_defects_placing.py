@@ -18,6 +18,7 @@ GPU = {"metax-tech.com/gpu": 1}
 TWO_GPUS = {"metax-tech.com/gpu": 2}
 SMALL = {"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 10, "metax-tech.com/vmemory": 4}
 VGPU = "hami.io/mthreads-vgpu-devices-allocated"
+VGPU_NAMED = "hami.io/mthreads-vgpu-devices-to-allocate"
 SGPU = "hami.io/metax-sgpu-devices-allocated"
 POLICY = "hami.io/node-scheduler-policy"
 
@@ -34,7 +35,7 @@ async def test_b1_two_containers_with_whole_cards_are_placed_on_two_cards() -> N
     world = World(node("a", metax_cards("a", 2, mode=CardMode.WHOLE)))
     world.create(pod("p", spec={"containers": [container("one", GPU), container("two", GPU)]}))
     assert await world.schedule("p") == "a"
-    given = written(world, "p", "hami.io/metax-gpu-devices-allocated").split(";")
+    given = written(world, "p", "hami.io/metax-gpu-devices-to-allocate").split(";")
     assert {each.partition(",")[0] for each in given if each} == {"GPU-a-0", "GPU-a-1"}
 
 
@@ -91,11 +92,12 @@ async def test_b13_a_list_of_moore_threads_cards_is_compared_with_their_real_ids
     wish = {"mthreads.com/vgpu": 1, "mthreads.com/sgpu-memory": 2, "mthreads.com/sgpu-core": 1}
     world.create(pod("p", wish, annotations={"mthreads.ai/use-gpuuuid": "MT-a-2"}))
     assert await world.schedule("p") == "a"
-    assert written(world, "p", VGPU).startswith("MT-a-2,")
+    assert written(world, "p", VGPU).startswith("a-mthreads-2,")
+    assert written(world, "p", VGPU_NAMED).startswith("MT-a-2,")
     # The ids that HAMi makes up mean the cards of these numbers still, and an id of no card means none.
     world.create(pod("old", wish, annotations={"mthreads.ai/use-gpuuuid": "a-mthreads-0"}))
     assert await world.schedule("old") == "a"
-    assert written(world, "old", VGPU).startswith("MT-a-0,")
+    assert written(world, "old", VGPU_NAMED).startswith("MT-a-0,")
     world.create(pod("none", wish, annotations={"mthreads.ai/use-gpuuuid": "a-mthreads-3"}))
     assert not world.filter("none")["NodeNames"]
 
@@ -117,7 +119,7 @@ async def test_b32_every_container_of_a_moore_threads_pod_is_told_the_one_card_i
     world.create(pod("p", part, spec={"initContainers": [container("first", part)]}))
     assert await world.schedule("p") == "a"
     index = written(world, "p", "mthreads.com/gpu-index")
-    cards = {each.partition(",")[0] for each in written(world, "p", VGPU).split(";") if each}
+    cards = {each.partition(",")[0] for each in written(world, "p", VGPU_NAMED).split(";") if each}
     assert cards == {f"MT-a-{index}"}
 
 

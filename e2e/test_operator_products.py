@@ -58,6 +58,21 @@ class Story:
     async def until_maca(self, node: str, true: Callable[[Object], bool], what: str) -> Object:
         return await self.ready.cluster.until_node(node, true, within=PATIENCE, what=f"{node}: {what}")
 
+    async def until_served(self, node: str) -> None:
+        """The agent is back: while a node has no MXMACA that is wanted, it has none, and a kubelet tells so late."""
+
+        async def so() -> bool:
+            agents = await self.ready.pods("gpu-device", node)
+            return len(agents) == 1 and _serves(agents[0])
+
+        await poll_until(so, within=PATIENCE, what=f"{node} is served")
+
+
+def _serves(agent: Object) -> bool:
+    statuses = agent["status"].get("containerStatuses", [])
+    leaving = "deletionTimestamp" in agent["metadata"]
+    return not leaving and bool(statuses) and all(one["ready"] for one in statuses)
+
 
 def has_default(version: str) -> Callable[[Object], bool]:
     def so(node: Object) -> bool:
@@ -139,6 +154,7 @@ async def test_new_mxmaca_reaches_new_containers_of_an_image_that_nobody_has_reb
     trainer = await runs(ready.cluster, on_node("trainer", C500, FOLLOW))
     await ready.upgrade(story.values(story.images[C500, SECOND], story.images[N100, FIRST]))
     await story.until_maca(C500, has_default(SECOND), f"MXMACA {SECOND}")
+    await story.until_served(C500)
     after = await ended(ready, on_node("after", C500, "cat /opt/maca/version"))
     assert await ready.cluster.pod_log("after") == f"{says(C500, SECOND)}\n"
     assert image_id(after) == image_id(trainer)

@@ -19,11 +19,11 @@ from testbed.places import HIDDEN, ClusterFolder, RoomFolder
 
 # The kubelet sets these for the whole machine; inside a room it writes to plain files instead.
 TUNABLES = {
-    "kernel/panic": "0",
-    "kernel/panic_on_oops": "0",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
     "kernel/keys/root_maxkeys": "1000000",
     "kernel/keys/root_maxbytes": "25000000",
-    "vm/overcommit_memory": "0",
+    "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
 }
 PLAIN_DEVICES = {

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from builders.starts import bound, noted, sliced
+from builders.starts import GPU, bound, noted, sliced
 from builders.virtual_time import in_virtual_time
 from tangram.model.pods import Phase
 from tangram.services.gpu_device.leaving import ARRIVE_S, HEARD_S, on_the_way, until_arrived
 from tangram.services.gpu_device.records import BoundPod
+from tangram.units.ids import PodUid
 from tangram.wire.errors import WireError
 from tangram.wire.kubelet.checkpoint import Checkpoint
 
@@ -39,6 +40,32 @@ def test_a_pod_is_on_its_way_until_the_kubelet_has_asked_for_its_cards(
     pods: Iterable[BoundPod], notes: Checkpoint | WireError, missing: tuple[str, ...]
 ) -> None:
     assert on_the_way(pods, notes) == missing
+
+
+RUNNING = sliced("one", (0, 4, 10), phase=Phase.RUNNING)
+WHOLE = bound("whole", {GPU: "1"})
+
+
+@pytest.mark.parametrize(
+    ("pod", "begun", "missing"),
+    [
+        pytest.param(SLICED, frozenset[PodUid](), ("default/one",), id="admitted and not begun"),
+        pytest.param(SLICED, frozenset({SLICED.pod.ref.uid}), (), id="its devices were made"),
+        pytest.param(SLICED, None, (), id="devices are made when it is admitted"),
+        pytest.param(RUNNING, frozenset[PodUid](), (), id="it runs, whoever began it"),
+    ],
+)
+def test_a_pod_that_was_admitted_is_on_its_way_until_its_devices_are_made(
+    pod: BoundPod, begun: frozenset[PodUid] | None, missing: tuple[str, ...]
+) -> None:
+    assert on_the_way([pod], ARRIVED, begun) == missing
+
+
+def test_a_pod_whose_whole_cards_nobody_wrote_down_is_on_its_way_too() -> None:
+    assert on_the_way([WHOLE], NOTHING) == ("default/whole",)
+    arrived = Checkpoint((noted("uid-whole", "c0", "GPU-1"),), ())
+    assert on_the_way([WHOLE], arrived, frozenset()) == ("default/whole",)
+    assert on_the_way([WHOLE], arrived, frozenset({WHOLE.pod.ref.uid})) == ()
 
 
 async def _waited(

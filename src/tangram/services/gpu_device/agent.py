@@ -64,6 +64,7 @@ from tangram.services.gpu_device.telling import Telling
 from tangram.services.gpu_device.tidying import Tidying
 from tangram.services.gpu_device.turnstile import Turnstile
 from tangram.services.gpu_device.unserved import asks_for
+from tangram.units.ids import PodUid
 
 log = logging.getLogger("tangram.gpu-device")
 
@@ -280,7 +281,7 @@ class Agent:
         except TimeoutError:
             log.warning("the cluster could not be told of the end in time")
         else:
-            if missing := await until_arrived(self._pods.all, self._kubelet.notes):
+            if missing := await until_arrived(self._pods.all, self._kubelet.notes, self._begun_pods):
                 log.warning("pods that are on their way here may be refused", extra={"pods": missing})
         await asyncio.gather(*(plugin.drain(GRACE_S) for plugin in self._plugins.values()))
         try:
@@ -369,6 +370,11 @@ class Agent:
         answered = {each.pod_uid for each in self._survey.sight.allocations}
         ours = (each for each in self._pods.all() if asks_for(each, self._settings.vendors))
         return [each for each in ours if not direct or each.kubelet_uid in answered]
+
+    def _begun_pods(self) -> frozenset[PodUid] | None:
+        if self._probing.way().delivery is Delivery.DIRECT:
+            return None
+        return frozenset(grant.pod.uid for grant in self._files.all())
 
     # ---- what the parts tell
 

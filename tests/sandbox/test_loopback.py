@@ -1,4 +1,4 @@
-"""A port that is held is nobody's but that server's which was told of it, however often it is started anew."""
+"""A held port is for the server that was told of it alone, however often that server restarts."""
 
 import socket
 

@@ -253,9 +253,13 @@ def test_percent_of_compute_becomes_sixteenths_on_moore_threads() -> None:
 # --- ids ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_stand_in_means_the_card_of_that_number_once_real_ids_are_known() -> None:
+def whole_cards() -> Node:
     device, _ = read_device(manifests.device(manifests.device_entry(0), manifests.device_entry(1)))
-    node = read_node(manifests.node("n1", capacity={"metax-tech.com/gpu": "2"}), device).node
+    return read_node(manifests.node("n1", capacity={"metax-tech.com/gpu": "2"}), device).node
+
+
+def test_a_stand_in_means_the_card_of_that_number_once_real_ids_are_known() -> None:
+    node = whole_cards()
     assert [card.mode for card in node.cards] == [CardMode.WHOLE, CardMode.WHOLE]
     pod = bound_pod({"metax-tech.com/gpu": "1"}, annotations={HAMI_WHOLE: "n1-metax-1,Metax-GPU,65536,100:;"})
     assert shares_of(pod, node) == [[held(1, 64, 100, AskKind.WHOLE)]]
@@ -275,11 +279,6 @@ def test_a_counted_whole_card_is_one_of_the_whole_cards_whatever_its_number() ->
 def named(counted: str, real: str) -> Pod:
     written = {HAMI_WHOLE: counted, "hami.io/metax-gpu-devices-to-allocate": real}
     return bound_pod({"metax-tech.com/gpu": "1"}, annotations=written)
-
-
-def whole_cards() -> Node:
-    device, _ = read_device(manifests.device(manifests.device_entry(0), manifests.device_entry(1)))
-    return read_node(manifests.node("n1", capacity={"metax-tech.com/gpu": "2"}), device).node
 
 
 def test_the_real_id_beside_a_stand_in_says_which_card_it_is() -> None:

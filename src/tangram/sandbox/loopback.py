@@ -12,10 +12,10 @@ LOOPBACK: Final = "127.0.0.1"
 
 @contextmanager
 def held_port() -> Generator[int]:
-    """A port that only a server told of it can take meanwhile, again and again if it is started anew.
+    """A port that only a server told of it can take meanwhile, after each restart too.
 
     A port that is merely free when it is looked for is gone as soon as any client's connection is given it. One that
-    a socket is bound to, without listening, is given to nobody who asks for just any; and a server that allows
+    a socket is bound to, without listening, is never given out as just any; and a server that allows
     addresses to be used again, as all of ours and those written in Go do, can listen there nevertheless.
     """
     with socket.socket() as held:

@@ -2,7 +2,7 @@
 
 For whole cards a scheduler's annotation is a prediction: the kubelet chooses by ids. What it chose is written over the
 prediction, container by container, so that every reader counts the cards that are really gone: HAMi by the ids that
-it makes up for them, whoever placed the pod, and koord-scheduler too, where the prediction was told to it.
+it makes up for them, whichever scheduler placed the pod, and koord-scheduler too, where the prediction was told to it.
 """
 
 from __future__ import annotations

@@ -104,14 +104,14 @@ def _whole_units(pod: Pod, percent: int, card: Card) -> int:
 
 
 def _named(node: Node | None, pod: Pod, counted: _Rows, written: str) -> _Rows:
-    """The real ids behind those that HAMi made up, where somebody wrote as many beside them; else what is counted.
+    """The real ids behind those that HAMi made up, where as many are written beside them; else what is counted.
 
     Where the node's own cards go by such ids, as they do once no agent tells the real ones, only these can be matched.
     """
-    if node is not None and any(stand_ins.is_stand_in(node.name, card.uuid) for card in node.cards):
-        return counted
     ids = [card.id for row in counted for card in row]
     if not written or not ids or not all(stand_ins.is_stand_in(pod.node_name, each) for each in ids):
+        return counted
+    if node is not None and stand_ins.hide_real_ids(node):
         return counted
     try:
         named = hami.decode_allocation(written)
@@ -164,9 +164,7 @@ def _find(node: Node | None, identity: str, minor: int | None) -> tuple[CardUuid
         meant = next(numbered, None)
     if meant is not None:
         return meant.uuid, meant
-    if any(
-        stand_ins.is_stand_in(node.name, each) for each in (identity, *(card.uuid for card in node.cards))
-    ):
+    if stand_ins.is_stand_in(node.name, identity) or stand_ins.hide_real_ids(node):
         raise WireError(
             "card-unknown",
             f"its allocation names {shown(identity)}, and its node does not say which card that is",

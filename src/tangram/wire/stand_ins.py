@@ -52,8 +52,13 @@ def is_stand_in(node: str | None, identity: str) -> bool:
     return made_up is not None and made_up[1] == node
 
 
+def hide_real_ids(node: Node) -> bool:
+    """Whether cards of the node go by such ids themselves, as they do where no agent tells the real ones."""
+    return any(is_stand_in(node.name, card.uuid) for card in node.cards)
+
+
 def number_of(identity: str) -> int | None:
-    """The number in an id that was made up, for whichever node; none in any other id."""
+    """The number in an id that was made up, of any node; none in any other id."""
     made_up = _STAND_IN.fullmatch(identity)
     return int(made_up[3]) if made_up else None
 

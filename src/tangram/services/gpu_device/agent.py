@@ -150,7 +150,7 @@ class Agent:
             fresh=self._fresh,
             published=lambda: self._own.known and not self._publisher.trouble and self._publisher.settled,
             minors=lambda: self._reports.device.minors,
-            granted=lambda: frozenset(grant.pod.uid for grant in self._files.all()),
+            granted=self._files.pods,
             vendors=settings.vendors,
             running_qos=lambda: self._qos.running,
             hold=self._hold,
@@ -372,9 +372,7 @@ class Agent:
         return [each for each in ours if not direct or each.kubelet_uid in answered]
 
     def _begun_pods(self) -> frozenset[PodUid] | None:
-        if self._probing.way().delivery is Delivery.DIRECT:
-            return None
-        return frozenset(grant.pod.uid for grant in self._files.all())
+        return None if self._probing.way().delivery is Delivery.DIRECT else self._files.pods()
 
     # ---- what the parts tell
 

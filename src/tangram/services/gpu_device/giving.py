@@ -127,7 +127,7 @@ class Giving:
         """Everything for a container that is known. Raises `Refused`."""
         inventory = self._stock()
         if starting.resource in WHOLE:
-            cards = check_whole(starting, inventory, self._pods.all(), self._granted_pods())
+            cards = check_whole(starting, inventory, self._pods.all(), self._files.pods())
             if isinstance(cards, Refusal):
                 raise Refused(cards, starting.bound.pod.ref)
             edits = self.whole_edits(inventory, starting.ids)
@@ -150,7 +150,7 @@ class Giving:
     ) -> tuple[tuple[ContainerShares, ...], tuple[GrantedSlice, ...]]:
         """What each container may have, and the slices for it, made. Raises `Refused`."""
         bound = starting.bound
-        shares = check(starting, inventory, self._pods.all(), self._granted_pods())
+        shares = check(starting, inventory, self._pods.all(), self._files.pods())
         if isinstance(shares, Refusal):
             raise Refused(shares, bound.pod.ref)
         if SLOTS[starting.resource] is not Vendor.METAX:
@@ -254,9 +254,6 @@ class Giving:
         )
 
     # ---- what is there already
-
-    def _granted_pods(self) -> frozenset[PodUid]:
-        return frozenset(grant.pod.uid for grant in self._files.all())
 
     def _over_before(self, starting: Starting) -> frozenset[str]:
         """Slices of this pod's init containers that must have ended before the one that starts now."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tangram.model.grants import Grant
+from tangram.units.ids import PodUid
 from tangram.wire.cdi_grants import claim_in_file_name, grant_file_name, read_grant
 from tangram.wire.errors import WireError
 
@@ -64,6 +65,10 @@ class GrantFiles:
 
     def all(self) -> tuple[Grant, ...]:
         return tuple(self._grants.values())
+
+    def pods(self) -> frozenset[PodUid]:
+        """The pods for which devices were made."""
+        return frozenset(grant.pod.uid for grant in self.all())
 
     def write(self, grant: Grant, text: str) -> bool:
         """Put the grant where the runtime finds it; False when it is there already. Raises `OSError`, `NameTaken`."""

@@ -3,7 +3,7 @@
 A kubelet that admits a pod while nobody offers its resource ends it for good. Schedulers are told that the agent goes,
 and send nobody from then on; but between a binding and the kubelet's Allocate lies a moment, on a busy node a long one,
 and pods bound before the schedulers heard are in it. A pod that was admitted and whose first container is not made yet
-cannot start without the agent either, and whoever waits for the node's pods to end would wait for it for ever. So the
+cannot start without the agent either, and an upgrade that waits for the node's pods to end never gets its turn. So the
 agent serves on until the kubelet has noted every pod that holds cards here and has had its devices made, and no longer
 than a limit: a kubelet that is away would never note any, and an image may take minutes to come.
 """
@@ -62,6 +62,6 @@ def on_the_way(
     return tuple(
         str(bound.pod.ref)
         for bound in pods
-        # Whole cards that the kubelet chooses by itself are held too, whoever does not say which.
+        # Whole cards that the kubelet chooses by itself are held too, though no annotation says which.
         if bound.holds is not None and not bound.pod.ended and not is_here(bound)
     )
